@@ -613,7 +613,10 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
     throw UsageError(fmt::format("{} {}: expected fewer than the {} steps of the run",
                                  field("switch"), *o.switch_step, plan.steps.steps()));
   }
-  train::TrainingRun run(run_options(o, similar, plan.steps), tokenizer, std::move(corpus), ranks);
+  // Too large for the stack.
+  const auto held = std::make_unique<train::TrainingRun>(run_options(o, similar, plan.steps),
+                                                         tokenizer, std::move(corpus), ranks);
+  train::TrainingRun& run = *held;
   note_start(run, ranks.count(), session);
   if (o.range_requested && !run.reads_initializer_range()) {
     throw UsageError(

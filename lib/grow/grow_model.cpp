@@ -360,7 +360,7 @@ class ModelGrowth::Plan {
   const model::TensorPlan* with_role(Role role, Index layer, bool bias) const;
   bool has_skipped() const;
   bool reads_layer_types() const;
-  bool is_skipped(const store::TensorInfo& tensor) const;
+  const model::Skipped* skipped_part(const store::TensorInfo& tensor) const;
 
   GrowthRequest request_;
   store::Checkpoint checkpoint_;
@@ -411,16 +411,18 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
   judge(request_, found_, report_);
 }
 
-/// Whether a tensor is of a part that the family leaves out: T5's decoder.
-bool ModelGrowth::Plan::is_skipped(const store::TensorInfo& tensor) const {
-  return std::ranges::any_of(plan_.skipped, [&](const model::Skipped& part) {
+/// The part of `tensor` that the family leaves out, T5's decoder; nullptr: none.
+const model::Skipped* ModelGrowth::Plan::skipped_part(const store::TensorInfo& tensor) const {
+  const auto found = std::ranges::find_if(plan_.skipped, [&](const model::Skipped& part) {
     return tensor.name.starts_with(part.prefix);
   });
+  return found == plan_.skipped.end() ? nullptr : &*found;
 }
 
 bool ModelGrowth::Plan::has_skipped() const {
-  const std::vector<store::TensorInfo>& all = checkpoint_.tensors();
-  return std::ranges::any_of(all, [&](const auto& tensor) { return is_skipped(tensor); });
+  return std::ranges::any_of(checkpoint_.tensors(), [&](const store::TensorInfo& tensor) {
+    return skipped_part(tensor) != nullptr;
+  });
 }
 
 /// Whether the family asks for layer_types.
@@ -629,13 +631,14 @@ void ModelGrowth::Plan::grow_rest() {
 
 /// What no part of the model reads: copies of what it reads, poolers, classifiers, buffers.
 void ModelGrowth::Plan::grow_unused(const store::TensorInfo& tensor) {
-  if (!is_float(tensor.dtype) || !wider()) {
-    ++report_.kept;
-    return;
-  }
-  if (is_skipped(tensor)) {
+  const model::Skipped* part = skipped_part(tensor);
+  if (part != nullptr && (wider() || part->by_layer)) {
     edit_.remove(tensor.name);
     ++skipped_;
+    return;
+  }
+  if (!is_float(tensor.dtype) || !wider()) {
+    ++report_.kept;
     return;
   }
   for (const model::TensorPlan& known : found_.tensors) {

@@ -77,6 +77,8 @@ struct HeadPlan {
 struct Skipped {
   std::string prefix;  ///< prefix of their names
   std::string what;    ///< "the decoder"
+  /// Their sizes follow the number of layers: a deeper model cannot have them.
+  bool by_layer = false;
 };
 
 /// A tensor that holds no weights, and that transformers saves and expects all the same.

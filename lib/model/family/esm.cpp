@@ -77,8 +77,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
   HeadPlan head = roberta_head(design, config);
   head.rows.back().name = "lm_head.bias";
   plan.heads = {std::move(head)};
-  plan.skipped = {{"esm.contact_head.", "the head of contacts"},
-                  {"contact_head.", "the head of contacts"}};
+  plan.skipped = {{"esm.contact_head.", "the head of contacts", true},
+                  {"contact_head.", "the head of contacts", true}};
   plan.buffers = embedding_buffers(false);
   plan.buffers.push_back({".rotary_embeddings.inv_freq"});
   if (design.position == PositionType::kRotary)
