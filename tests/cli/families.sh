@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What each family can do, tried with a small model of each: the table of apps/families.md.
+#   families.sh BIN DATA PAGE [--update]   BIN: the folder of the tools, DATA: tests/data
+# Exits with 1 where the page has another table; with --update the page gets this one.
+set -euo pipefail
+bin=$(cd "$1" && pwd) data=$(cd "$2" && pwd) page=$(cd "$(dirname "$3")" && pwd)/$(basename "$3")
+update=${4:-}
+PATH=$bin:$PATH
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+# One token for each id of the small models; [MASK] is the one that most of them have.
+{ printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' '<s>'; seq 6 60 | sed s/^/w/; } > all
+for i in 1 2 3 4 5 6; do echo "w$((i + 6)) w$((2 * i + 7)) w$((20 - i)) w9"; done > text
+echo '{"ids":[6,17,36,8,31,22,9]}' > ids.jsonl
+
+# yes or no; reason: why ckpt-grow refuses.
+can() { if "$@" > out 2> err; then echo yes; else echo no; fi; }
+reason() { tail -n 1 err | sed -n 's/.*cannot make this model [a-z]*: //p' | sed 's/[;,] .*//'; }
+
+row() {
+  local family=$1 model=$data/model/$2 kind=$3 vocabulary objective runs trains writes edits deeper wider new
+  vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$model/config.json" | head -n 1)
+  head -n "$vocabulary" all > words
+  case $kind in mlm) objective=mlm ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
+  rm -rf t d w r n
+  runs=$(can lm-score dump "$model" --what hidden_states --records ids.jsonl -o d.safetensors); rm -f d.safetensors
+  trains=$(can lm-train text --init "$model" -o t --tokenizer whitespace:words --objective $objective --steps 1 --length 6 --batch-size 2 -q)
+  if [ $kind = clm ]; then
+    writes=$(echo 'w7 w8' | can lm-write generate "$model" --tokenizer whitespace:words --max-new-tokens 2)
+  else
+    writes=$(echo 'w7 [MASK] w8' | can lm-write fill "$model" --tokenizer whitespace:words)
+  fi
+  edits=$(can embed-fix norm "$model" -o n --unit)
+  new=$(can ckpt new "$model/config.json" -o r)
+  deeper=$(can ckpt-grow depth "$model" -o d --layers 6 --how zero)
+  [ $deeper = yes ] || deeper="no: $(reason)"
+  wider=$(can ckpt-grow width "$model" -o w --factor 2)
+  [ $wider = yes ] || wider="no: $(reason)"
+  echo "| \`$family\` | $runs | $trains | $writes | $edits | $new | $deeper | $wider |"
+}
+
+{
+  echo '| family | runs | trains | writes | edits | new | deeper | wider |'
+  echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
+  while read -r family model kind; do row "$family" "$model" "$kind"; done <<'LIST'
+albert albert mlm
+bert bert mlm
+bloom bloom clm
+cohere cohere clm
+deberta_v2 deberta_v3 mlm
+distilbert distilbert mlm
+electra electra_generator mlm
+esm esm mlm
+eurobert eurobert mlm
+gau_alpha gau_alpha mlm
+gemma gemma2 clm
+gpt2 gpt2 clm
+gpt_neo gpt_neo clm
+gpt_neox gpt_neox clm
+gptj gptj clm
+granite granite clm
+llama llama clm
+mistral mistral clm
+modernbert modernbert mlm
+mpnet mpnet mlm
+mpt mpt clm
+nomic_bert nomic_bert mlm
+olmo olmo2 clm
+opt opt clm
+phi phi clm
+phi3 phi3 clm
+qwen qwen3 clm
+roberta roberta mlm
+roformer roformer mlm
+smollm3 smollm3 clm
+stablelm stablelm clm
+starcoder2 starcoder2 clm
+t5 t5_encoder mlm
+tta tta tta
+xlnet xlnet plm
+LIST
+} > table
+awk -v table=table '
+  /^\| family \| runs/ { while ((getline line < table) > 0) print line; skip = 1 }
+  skip && !/^\|/ { skip = 0 }
+  !skip { print }' "$page" > new_page
+if [ "$update" = --update ]; then
+  cp new_page "$page"
+elif ! diff "$page" new_page; then
+  echo "families: $page has another table; families.sh … --update writes this one" >&2
+  exit 1
+fi
