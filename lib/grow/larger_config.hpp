@@ -24,9 +24,9 @@ struct LayerSettings {
 };
 
 /// Sets the number of layers in the config.json of `edit` to that of `copies`; lists with an item
-/// for each layer follow. `config` is the folder's, `before` its design. Throws UsageError for a
-/// number that the config cannot say, and InputError for a config without one or with a list of
-/// another length.
+/// for each layer follow. `config` is the folder's, `before` its design, `settings` what else
+/// counts. Throws UsageError for a number that the config cannot say, and InputError for a config
+/// without one or with a list of another length.
 void set_layers(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
                 const model::Design& before, std::span<const LayerCopy> copies,
                 const LayerSettings& settings);

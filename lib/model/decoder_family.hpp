@@ -42,8 +42,9 @@ void set_angles(Design& design, const FamilyConfig& config, const RotaryDefaults
 /// The defaults of a relative of Llama of the base `theta` that rotates whole heads.
 RotaryDefaults whole_heads(double theta = 10000);
 
-/// The words of layer_types.
+/// The word of layer_types for a layer that reads everything.
 inline constexpr std::string_view kFullAttention = "full_attention";
+/// The word of layer_types for a layer that reads a window.
 inline constexpr std::string_view kSlidingAttention = "sliding_attention";
 
 /// Whether each layer of `design` reads a window alone, by `layer_types` of `config`, else by
@@ -74,9 +75,9 @@ DecoderParts parts_by_config(const FamilyConfig& config);
 /// "~layers.{l}."; the norm has the parts `norm`, and the name `norm_name`.
 std::vector<TensorRow> decoder_rows(const std::vector<TensorRow>& layers, Parts norm,
                                     std::string_view norm_name = "norm");
-/// Llama's self_attn.{q,k,v}_proj, and o_proj, for decoder_rows().
+/// Llama's self_attn.{q,k,v}_proj, and o_proj, with the `parts`, for decoder_rows().
 std::vector<TensorRow> attention_rows(const DecoderParts& parts);
-/// Llama's mlp.{gate,up,down}_proj, for decoder_rows().
+/// Llama's mlp.{gate,up,down}_proj, with the `parts`, for decoder_rows().
 std::vector<TensorRow> gated_rows(const DecoderParts& parts);
 
 /// All of Llama's rows, with `parts`: norms in front of attention and feed-forward layer.

@@ -303,8 +303,8 @@ struct Design {
   std::optional<Index> pad_token_id;
   std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
 
-  std::optional<NormDesign> embedding_norm;        ///< norm of the sum of the tables; none: no norm
-  double embedding_scale = 1;                      ///< multiplies rows of the word table
+  std::optional<NormDesign> embedding_norm;  ///< norm of the sum of the tables; none: no norm
+  double embedding_scale = 1;                ///< multiplies rows of the word table
   /// Token dropout of protein models: rows of mask_token_id are 0, and those of a text are
   /// multiplied by (1 − token_dropout) / (1 − the share of mask_token_id in it); 0: neither. Rives
   /// et al. 2021 (ESM-1b).

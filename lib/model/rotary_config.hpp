@@ -37,8 +37,8 @@ RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defau
 /// `layout`: `theta` is the base, `size` the number of rotated features of a head.
 RotaryDesign plain_rotary(kernel::RotaryLayout layout, double theta, Index size);
 
-/// The same angles in the halves' layout, made in float step by step, as transformers makes those of
-/// families without options for them.
+/// The angles of plain_rotary() of `theta` and `size` in the halves' layout, made in float step by
+/// step, as transformers makes those of families without options for them.
 RotaryDesign float_rotary(double theta, Index size);
 
 /// The base of `frequencies`, if they are plain angles θ_t = base^(−2t/size): a whole number where

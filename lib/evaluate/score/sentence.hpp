@@ -44,8 +44,9 @@ std::optional<TokenId> begin_token(const text::Tokenizer& tokenizer);
 Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text,
                          const SentenceOptions& options);
 
-/// Encodes `first` and `second` with the template of two texts, as `options` say; the tokens
-/// between them are of the text. Spans count in each text; otherwise as encode_sentence().
+/// Encodes `first` and `second` with the template of `tokenizer` for two texts, as `options` say;
+/// the tokens between them are of the text. Spans count in each text; otherwise as
+/// encode_sentence().
 Sentence encode_pair_sentence(const text::Tokenizer& tokenizer, std::string_view first,
                               std::string_view second, const SentenceOptions& options);
 

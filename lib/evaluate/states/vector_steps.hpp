@@ -20,7 +20,8 @@ struct NormalizeStep {};
 
 /// y = f(W x + b), or that plus R x.
 struct DenseStep {
-  Index in = 0, out = 0;                                      ///< numbers of x and of y
+  Index in = 0;                                               ///< numbers of x
+  Index out = 0;                                              ///< numbers of y
   std::vector<double> weight;                                 ///< W, (out, in)
   std::vector<double> bias;                                   ///< one an output; empty: none
   kernel::Activation activation = kernel::Activation::kNone;  ///< f
@@ -30,7 +31,8 @@ struct DenseStep {
 
 /// (x − mean) / √(variance + 1e-5), times the weight, plus the bias.
 struct LayerNormStep {
-  std::vector<double> weight, bias;  ///< one a number
+  std::vector<double> weight;  ///< one a number
+  std::vector<double> bias;    ///< one a number
 };
 
 /// One of these, of a folder.

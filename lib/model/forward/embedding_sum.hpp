@@ -19,7 +19,7 @@ struct EmbeddingTables {
 };
 
 /// `x` (rows of `stream`, embedding size) ← the rows of their tokens `ids` in the word table of
-/// `tables`, scaled by scale_words(). Throws InputError for ids beyond the table.
+/// `tables`, scaled by scale_words() of `design`. Throws InputError for ids beyond the table.
 template <class T>
 void embed_words(const Design& design, const EmbeddingTables<T>& tables, const StreamRows& stream,
                  std::span<const TokenId> ids, MatrixView<T> x);

@@ -217,8 +217,8 @@ void for_normed_heads(QueryKeyNorm kind, Index size, MatrixView<T> x, const Use&
     use(x.middle_columns(first, size), kind == QueryKeyNorm::kHead ? Index{0} : first);
 }
 
-/// Bounds and norms of what the projections of layer `l` gave, `projected` with the sizes `heads`,
-/// in place. With kKeeps `own` has queries and keys in front of their norms.
+/// Bounds and norms of what the projections of layer `l` of `run` gave, `projected` with the sizes
+/// `heads`, in place. With kKeeps `own` has queries and keys in front of their norms.
 template <class Run, class T>
 void bound_and_norm(const Run& run, Index l, LayerMemory<T>& own, const HeadSizes& heads,
                     const Projected<T>& projected) {

@@ -14,9 +14,10 @@ struct LayerMemory {
       source_normed;     ///< the same of the source
   Matrix<T> projected,   ///< queries (in training keys and values, if of the same rows)
       source_projected;  ///< keys and values of the source; GAU: all that the input gives of it
-  /// Training: queries and keys after Design::clip_qkv, before norms and rotation; without these
-  /// two they are not kept.
-  Matrix<T> raw_query, raw_key;
+  /// Training: queries after Design::clip_qkv, before norms and rotation; without these two they
+  /// are not kept.
+  Matrix<T> raw_query;
+  Matrix<T> raw_key;   ///< the same of keys
   Matrix<T> context;   ///< what the output projection reads
   Matrix<T> sum;       ///< what attention gives; s, its sum with the residual, where that is kept
   Matrix<T> middle;    ///< u: what the feed-forward layer reads

@@ -23,7 +23,7 @@ class TrainedNorm {
   bool present() const { return parameters_ != nullptr; }
   /// `y` = norm(`x`), row by row; y may be x.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
-  /// The same with the weights from element `first` on, as many as `x` has columns.
+  /// `y` = norm(`x`) with the weights from element `first` on, as many as `x` has columns.
   void forward_columns(Index first, MatrixView<const T> x, MatrixView<T> y) const;
   /// `y` = norm(`x` + `branch`); y may be x. The sum goes to `sum`, if that has data.
   void residual_forward(MatrixView<const T> x, MatrixView<const T> branch, MatrixView<T> sum,
