@@ -96,10 +96,14 @@ if [ -n "$python" ]; then
   grep -q DataFrame listed.py
   # Numbers that are missing or not finite, with a word of the same form in each row.
   printf '"text","log_probability"\n"NaN",NaN\n"",\n"-",Inf\n"NA",-1.5\n' > gaps.csv
-  printf 'text\tlog_probability\nNaN\tNaN\n\t-\n-\tInf\nNA\t-1.5\n' > gaps.tsv
+  printf 'text\tlog_probability\nNaN\tnan\n\t-\n-\tinf\nNA\t-1.5\n' > gaps.tsv
+  # A word without tokens has no probability.
+  for form in csv tsv; do
+    printf 'the \u202e cat\n' | lm-score score bert --per-word -q $([ $form = tsv ] || echo --csv) > without.$form
+  done
   for form in 1:csv 2:tsv; do
     block python ${form%:*} > call.py
-    block python ${form%:*} | sed 's/words/gaps/g' >> call.py
+    for table in gaps without; do block python ${form%:*} | sed "s/words/$table/g" >> call.py; done
     block python ${form%:*} | for_names >> call.py
     grep -q "words.${form#*:}" call.py
     cat listed.py > all.py
@@ -121,6 +125,8 @@ assert gaps['text'].tolist() == ['NaN', '', '-', 'NA'], gaps['text'].tolist()
 assert str(gaps['log_probability'].dtype) == 'float64'
 assert gaps['log_probability'].isna().tolist() == [True, True, False, False], gaps
 assert gaps['log_probability'].tolist()[2:] == [math.inf, -1.5], gaps
+assert str(without['log_probability'].dtype) == 'float64', without
+assert without['log_probability'].isna().tolist() == [False, True, False], without
 print('pandas', pd.__version__, sys.argv[1], len(words), 'words,', len(names), 'names')
 END
     "$python" all.py "${form#*:}"
