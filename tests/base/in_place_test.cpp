@@ -164,34 +164,65 @@ TEST_CASE("a journal of other files than those that are there is left alone") {
   }
 }
 
-TEST_CASE("of a journal only every byte counts") {
+TEST_CASE("a damaged journal of an interrupted change is refused, and stays") {
   const TempFolder folder;
   const InPlaceExample example(folder);
   leave_unfinished(example);
   const std::string journal = read_file(folder / ".a.undo");
   const Descriptor opened = open_folder(folder.path());
-  const auto read = [&](const std::string& text) {
+  REQUIRE(read_undo_journal(opened.get(), folder.path(), ".a.undo"));
+  const auto require_refused = [&](const std::string& text) {
     write_file(folder / ".a.undo", text);
-    return read_undo_journal(opened.get(), folder.path(), ".a.undo").has_value();
+    const auto is_refused = [&](const std::function<void()>& run) {
+      return contains(message_of(run), ".a.undo: is damaged and cannot undo the change");
+    };
+    REQUIRE(is_refused([&] { read_undo_journal(opened.get(), folder.path(), ".a.undo"); }));
+    // Readers and writers alike, by each of the files.
+    for (const std::string name : {"a", "b"}) {
+      if (name == "b" && text.size() < 8) continue;  // nothing tells any more whose it is
+      REQUIRE(is_refused([&] { refuse_unfinished(folder.path(), std::span(&name, 1)); }));
+      REQUIRE(is_refused([&] { const LockedFiles locked(folder.path(), {name}, 0); }));
+    }
+    REQUIRE(read_file(folder / ".a.undo") == text);
   };
-  REQUIRE(read(journal));
   for (std::size_t size = 0; size < journal.size(); ++size) {
     CAPTURE(size);
-    REQUIRE_FALSE(read(journal.substr(0, size)));
+    require_refused(journal.substr(0, size));
   }
-  REQUIRE_FALSE(read(journal + "x"));
+  require_refused(journal + "x");
   for (std::size_t at = 0; at < journal.size(); ++at) {
     CAPTURE(at);
     std::string flipped = journal;
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
-    REQUIRE_FALSE(read(flipped));
+    require_refused(flipped);
   }
-  // An incomplete one stops nobody and goes.
+  CHECK(example.state() == InPlaceExample::State::kNew);
+  write_file(folder / ".a.undo", journal);
+  CHECK_FALSE(LockedFiles(folder.path(), {"a"}, 0).recovered().empty());
+  CHECK(example.state() == InPlaceExample::State::kOld);
+}
+
+TEST_CASE("a journal that was being written stops nobody and goes, but no other program's file") {
+  const TempFolder folder;
+  const InPlaceExample example(folder);
+  {
+    // Killed before the journal got its name.
+    bool killed = false;
+    const Faults faults([&](os::Call call, std::string_view, std::size_t) {
+      killed = killed || call == os::Call::kRename;
+      return killed ? std::optional(os::Fault{.error = EIO}) : std::nullopt;
+    });
+    CHECK_THROWS_AS(example.change(), InputError);
+  }
+  CHECK(std::filesystem::exists(folder / "..a.undo.masque-tmp"));
+  write_file(folder / ".c.undo", "of another program, by its name alone");
   const std::string names[] = {"a"};
   CHECK_NOTHROW(refuse_unfinished(folder.path(), names));
   const LockedFiles locked(folder.path(), {"a"}, 0);
   CHECK(locked.recovered().empty());
-  CHECK_FALSE(std::filesystem::exists(folder / ".a.undo"));
+  CHECK_FALSE(std::filesystem::exists(folder / "..a.undo.masque-tmp"));
+  CHECK(std::filesystem::exists(folder / ".c.undo"));
+  CHECK(example.state() == InPlaceExample::State::kOld);
 }
 
 TEST_CASE("what is not changed in place") {

@@ -22,8 +22,8 @@ class InPlaceExample {
     write_file(*folder_ / "a", old_a());
     write_file(*folder_ / "b", old_b());
     write_file(*folder_ / "text", kOldText);
-    for (const char* name : {"made", ".a.undo", ".a.masque-tmp", ".b.masque-tmp",
-                             ".text.masque-tmp", ".made.masque-tmp"})
+    for (const char* name : {"made", ".a.undo", "..a.undo.masque-tmp", ".a.masque-tmp",
+                             ".b.masque-tmp", ".text.masque-tmp", ".made.masque-tmp"})
       std::filesystem::remove(*folder_ / name);
   }
 

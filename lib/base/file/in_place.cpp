@@ -366,14 +366,9 @@ void LockedFiles::remove_leftover(const std::string& name) const {
 void LockedFiles::recover() {
   std::vector<std::string> names;
   for (const File& file : files_) names.push_back(file.name);
-  // A journal that is not complete: its change had not begun. Whoever writes one holds the lock of
-  // the file that it is called after.
-  for (const std::string& name : names) {
-    const std::string journal = journal_name(name);
-    if (!exists(join(path_, journal)) || read_undo_journal(folder_.get(), path_, journal)) continue;
-    if (os::unlink_at(folder_.get(), journal.c_str()) != 0 && errno != ENOENT)
-      throw system_error(join(path_, journal), "removing", errno);
-  }
+  // A journal that has not got its name: its change had not begun. Whoever writes one holds the
+  // lock of the file that it is called after.
+  for (const std::string& name : names) remove_leftover(journal_name(name));
   for (const UndoJournal& journal : unfinished_changes(folder_.get(), path_, names)) {
     for (const UndoFile& file : journal.plan.files) {
       const bool locked = std::ranges::find(files_, file.name, &File::name) != files_.end();

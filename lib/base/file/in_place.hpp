@@ -20,7 +20,8 @@ class LockedFiles {
   /// Locks the entries `names` of `folder` (flock), waiting up to `wait_seconds` for others for
   /// each of them, then takes back what a change of one of them that was cut short has left. Throws
   /// InputError: not a plain file of its own, a link into a cache, locked by another process, no
-  /// locks on this file system, or a journal of another file; Interrupted while it waits.
+  /// locks on this file system, or a journal that is damaged or of another file; Interrupted while
+  /// it waits.
   LockedFiles(const std::string& folder, std::vector<std::string> names, double wait_seconds);
 
   /// A locked file.

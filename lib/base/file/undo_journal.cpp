@@ -141,6 +141,7 @@ class HashedWriter {
 class Unlinking {
  public:
   Unlinking(int folder, const std::string& name) : folder_(folder), name_(&name) {}
+  void renamed(const std::string& name) { name_ = &name; }
   Unlinking(const Unlinking&) = delete;
   Unlinking& operator=(const Unlinking&) = delete;
   ~Unlinking() {
@@ -154,8 +155,8 @@ class Unlinking {
   bool kept_ = false;
 };
 
+/// Whether the checksum and the length of a journal, not shorter than one may be, are right.
 bool is_complete(const InputFile& file) {
-  if (file.size() < kPrefix + kTrailer) return false;
   std::string trailer(kTrailer, '\0');
   const std::uint64_t end = file.size() - kTrailer;
   file.read(end, std::as_writable_bytes(std::span(trailer)));
@@ -188,11 +189,13 @@ bool is_journal_name(std::string_view name) {
 UndoJournal write_undo_journal(int folder, const std::string& path, UndoPlan plan,
                                const OldBytes& old) {
   const std::string name = journal_name(plan.files.at(0).name);
+  const std::string temporary = staging_name(name);
   const std::string full = join(path, name);
-  const Descriptor fd(
-      os::open_at(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (exists(full)) throw system_error(full, "writing", EEXIST);
+  const Descriptor fd(os::open_at(folder, temporary.c_str(),
+                                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) throw system_error(full, "writing", errno);
-  Unlinking unlinking(folder, name);
+  Unlinking unlinking(folder, temporary);
   const std::string header = header_of(plan);
   std::string prefix(kMagic);
   append_number(prefix, kVersion);
@@ -210,8 +213,12 @@ UndoJournal write_undo_journal(int folder, const std::string& path, UndoPlan pla
   }
   writer.finish();
   if (os::sync(fd.get()) != 0) throw system_error(full, "writing to disk", errno);
-  UndoJournal journal{name, std::move(plan), InputFile::open_in(folder, name, full),
+  UndoJournal journal{name, std::move(plan), InputFile::open_in(folder, temporary, full),
                       kPrefix + header.size()};
+  // Its name says that it is complete and on the disk: what is wrong with it later is damage.
+  if (os::rename_at(folder, temporary.c_str(), name.c_str()) != 0)
+    throw system_error(full, "writing", errno);
+  unlinking.renamed(name);
   if (os::sync(folder) != 0) throw system_error(path, "writing its folder to disk", errno);
   unlinking.keep();
   return journal;
@@ -227,21 +234,26 @@ std::optional<UndoJournal> read_undo_journal(int folder, const std::string& path
   }
   if (!S_ISREG(info.st_mode)) return std::nullopt;
   InputFile file = InputFile::open_in(folder, name, full);
-  if (file.size() < kPrefix) return std::nullopt;
+  const auto damaged = [&] {
+    return InputError(full,
+                      "is damaged and cannot undo the change in place that was interrupted: "
+                      "take the files from a copy, then remove it");
+  };
+  if (file.size() < kPrefix + kTrailer) throw damaged();
   std::string prefix(kPrefix, '\0');
   file.read(0, std::as_writable_bytes(std::span(prefix)));
   Fields fields(prefix);
-  if (fields.text(kMagic.size()) != kMagic || !is_complete(file)) return std::nullopt;
+  if (fields.text(kMagic.size()) != kMagic || !is_complete(file)) throw damaged();
   if (const auto version = fields.number<std::uint32_t>(); version != kVersion) {
     throw InputError(full, fmt::format("has version {}, expected {}: it is another program's",
                                        version, kVersion));
   }
   const std::uint64_t size = fields.number<std::uint32_t>();
-  if (size > file.size() - kPrefix - kTrailer) return std::nullopt;
+  if (size > file.size() - kPrefix - kTrailer) throw damaged();
   std::string header(size, '\0');
   file.read(kPrefix, std::as_writable_bytes(std::span(header)));
   auto plan = parse_header(header, file.size() - kPrefix - kTrailer - size);
-  if (!plan) return std::nullopt;
+  if (!plan) throw damaged();
   return UndoJournal{name, *std::move(plan), std::move(file), kPrefix + size};
 }
 
@@ -326,6 +338,21 @@ std::vector<std::string> journal_names(int folder, const std::string& path,
   if (errno != 0) throw system_error(path, "reading", errno);
   std::ranges::sort(names);
   return names;
+}
+
+/// Whether a file begins or ends as journals do: one that was damaged in one place still does.
+bool looks_like_journal(int folder, const std::string& path, const std::string& name) {
+  struct stat info = {};
+  if (os::stat_at(folder, name.c_str(), info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode))
+    return false;
+  const InputFile file = InputFile::open_in(folder, name, join(path, name));
+  const auto is_at = [&](std::uint64_t offset, std::string_view wanted) {
+    std::string found(wanted.size(), '\0');
+    file.read(offset, std::as_writable_bytes(std::span(found)));
+    return found == wanted;
+  };
+  return file.size() >= kMagic.size() &&
+         (is_at(0, kMagic) || is_at(file.size() - kEnd.size(), kEnd));
 }
 
 int roll_all_back(int folder, const UndoJournal& journal, std::span<const int> descriptors);
@@ -447,7 +474,12 @@ void check_identity(int folder, const std::string& path, const UndoJournal& jour
 std::vector<UndoJournal> unfinished_changes(int folder, const std::string& path,
                                             std::span<const std::string> names) {
   std::vector<UndoJournal> found;
+  const auto expected = [&](const std::string& journal) {
+    const auto is_its = [&](const std::string& name) { return journal_name(name) == journal; };
+    return std::ranges::any_of(names, is_its);
+  };
   for (const std::string& name : journal_names(folder, path, names)) {
+    if (!expected(name) && !looks_like_journal(folder, path, name)) continue;  // somebody else's
     auto journal = read_undo_journal(folder, path, name);
     const auto concerns = [&](const UndoFile& file) {
       return std::ranges::find(names, file.name) != names.end();

@@ -1,5 +1,7 @@
 // The undo journal of a change in place: what the changed bytes of some files were, in one file
-// next to them. While it lies there complete, the change is not done and can be taken back.
+// next to them. While it lies there, the change is not done and can be taken back. It gets its name
+// when it is complete and on the disk, and only then the change begins: a journal with a wrong
+// length or checksum was damaged later.
 //
 //   8 bytes  "masqundo"; u32 version, 1; u32 N, the length of the header (numbers little-endian)
 //   N bytes  u32 files, each: u8 kind, u64 inode, u64 size, u32 length of the name, the name,
@@ -68,16 +70,16 @@ bool is_journal_name(std::string_view name);
 using OldBytes =
     std::function<void(const UndoRange& range, std::uint64_t offset, MutableBytes out)>;
 
-/// Writes the journal of `plan`, which must be new, with the bytes that `old` gives, and makes it
-/// and its name durable. `folder` is an open folder, `path` what messages call it. Throws
-/// InputError, Interrupted and what `old` throws; there is then no journal, if the system lets it
-/// be removed. Memory: 1 MiB.
+/// Writes the journal of `plan`, which must be new, with the bytes that `old` gives, under a
+/// temporary name; makes it durable, gives it its name, and makes that durable. `folder` is an open
+/// folder, `path` what messages call it. Throws InputError, Interrupted and what `old` throws;
+/// there is then no journal, if the system lets it be removed. Memory: 1 MiB.
 UndoJournal write_undo_journal(int folder, const std::string& path, UndoPlan plan,
                                const OldBytes& old);
 
 /// Reads the journal `name` in the open folder `folder`, which messages call `path`; nothing if
-/// there is none of this name or it is not complete, so that the change had not begun. Reads the
-/// whole file once. Throws InputError if it cannot be read or was written by another version.
+/// there is no plain file of this name. Reads the whole file once. Throws InputError if it cannot
+/// be read, is damaged or was written by another version.
 std::optional<UndoJournal> read_undo_journal(int folder, const std::string& path,
                                              const std::string& name);
 
@@ -104,14 +106,15 @@ int roll_back(int folder, const UndoJournal& journal, std::span<const int> descr
 void check_identity(int folder, const std::string& path, const UndoJournal& journal,
                     std::span<const int> descriptors);
 
-/// Returns the complete journals in the open folder `folder` that concern one of the files `names`,
-/// sorted by name. `path` is what messages call the folder. Cost: one look at the folder's names,
-/// unless there are journals, each of which is read whole. Throws InputError.
+/// Returns the journals in the open folder `folder` that concern one of the files `names`, sorted
+/// by name. Any that is damaged may concern them. `path` is what messages call the folder. Cost:
+/// one look at the folder's names, unless there are journals, each of which is read whole. Throws
+/// InputError, also for one that is damaged.
 std::vector<UndoJournal> unfinished_changes(int folder, const std::string& path,
                                             std::span<const std::string> names);
 
 /// Throws InputError if a change in place of one of the files `names` in `folder` is not finished:
-/// it is being made, or what made it was killed.
+/// it is being made, or what made it was killed; or if a journal is damaged.
 void refuse_unfinished(const std::string& folder, std::span<const std::string> names);
 
 }  // namespace masque
