@@ -125,7 +125,10 @@ cli::ExitCode run_growth(const GrowthOptions& o, cli::Session& session) {
   session.note(fmt::format("{}: {}", rules(request), sameness_text(report)));
   for (const std::string& note : report.notes) session.note(note);
   const auto options = commands::write_options(o.write, o.common, session);
-  for (const std::string& note : growth.write(o.out, options)) session.note(note);
+  const std::vector<std::string> notes = growth.write(o.out, options);
+  session.say_if_interrupted(
+      fmt::format("{}: written{}", o.out, o.verify ? ", but not verified" : ""));
+  for (const std::string& note : notes) session.note(note);
   session.note(fmt::format("{} tensors grown, {} added, {} unchanged", report.grown, report.added,
                            report.kept));
   session.detail_time();

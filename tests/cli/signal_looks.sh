@@ -52,6 +52,10 @@ judge_signal() { # KIND COMMAND CODE SIGNAL
   fi
   [ "$3" = $((128 + $4)) ] || { echo "exit $3: $(tail -n 1 "$work/run.err")" && return; }
   tail -n 1 "$work/run.err" | grep -q "^$tool: interrupted; " || echo "no word of it: $(tail -n 1 "$work/run.err")"
+  if tail -n 1 "$work/run.err" | grep -q 'nothing was changed$' && [ "$1" != print ]; then
+    (cd "$run" && { [ "$1" != place ] || embed-fix recover in -q; })
+    differs "$work/start" "$run" >"$work/diff" || echo "says that nothing was changed, but: $(head -n 1 "$work/diff")"
+  fi
   case $1 in
     print) cmp -s -n "$(stat -c %s "$work/run.out")" "$work/run.out" "$work/clean.out" || echo "other output than without the signal" ;;
     place)
