@@ -376,10 +376,7 @@ class Loop {
     };
     loop.save = [this] { save(); };
     loop.save_every = options_.checkpoint_every;
-    loop.end = [this] {
-      session_.say_if_interrupted(
-          fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
-    };
+    loop.end = [this] { say_what_stays(); };
     bool has_learned = true;
     const std::exception_ptr failed = caught([&] {
       if (began_here_) run_.check_saved(options_.output);
@@ -413,6 +410,11 @@ class Loop {
       log_.evaluation(done, run_.evaluate(*eval_, options_.eval_sequences));
     if (run_.has_never_selected() && !log_.has_never_selected(done))
       log_.never_selected(done, run_.evaluate_never_selected(options_.eval_sequences));
+  }
+
+  void say_what_stays() {
+    session_.say_if_interrupted(
+        fmt::format("{} is at step {}; --resume continues", options_.output, trainer().done()));
   }
 
   /// Of a run that an error ended nothing stays that looks like a trained model, nor of one that
@@ -468,6 +470,7 @@ class Loop {
     began_here_ = began_here_ || !saved_;
     saved_ = true;
     saved_step_ = trainer().done();
+    say_what_stays();
     save_seconds_ = seconds_since(start);
   }
 

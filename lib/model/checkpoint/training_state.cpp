@@ -8,6 +8,9 @@
 
 #include "base/digest/hash.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file/file.hpp"
+#include "base/thread/parallel.hpp"
 #include "store/tensors_digest.hpp"
 
 namespace masque::model {
@@ -68,6 +71,21 @@ void check_state(const store::Checkpoint& state, const std::string& path) {
   throw InputError(
       path, fmt::format("was changed since it was written: the tensors do not have the digest {}",
                         kDigestOfTensors));
+}
+
+std::optional<std::string> not_begun_note(const std::string& folder) {
+  const std::string path = join(folder, kTrainingStateName);
+  if (!exists(path)) return std::nullopt;
+  std::optional<std::string> note;
+  // What is wrong with the state is for those who resume the run.
+  static_cast<void>(input_error_message([&] {
+    const store::Checkpoint state = store::open_checkpoint(path);
+    const std::string* step = store::find_metadata(metadata_of(state), "masque.step");
+    const std::string* steps = store::find_metadata(metadata_of(state), "masque.steps");
+    if (step == nullptr || *step != "0" || steps == nullptr || *steps == "0") return;
+    note = fmt::format("training had not begun (step 0 of {})", escape(*steps));
+  }));
+  return note;
 }
 
 bool are_values_of_state(std::span<const float> before, std::span<const float> now) {

@@ -2,6 +2,7 @@
 // optimizer's moments of those that are trained.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ void check_state_facts(const store::Checkpoint& state, const std::string& path);
 /// The same of the metadata and the tensors of `state`, which are read once. Throws InputError that
 /// begins with `path`, and Interrupted.
 void check_state(const store::Checkpoint& state, const std::string& path);
+
+/// What there is to say of the model in `folder` if its training was ended before the first of its
+/// steps; nothing without a readable state of such a run. Reads the header of the state alone.
+std::optional<std::string> not_begun_note(const std::string& folder);
 
 /// Whether `now`, the values of a parameter of a model, are `before`, those of its state: they may
 /// have been rounded since (ckpt convert). Rows in another order, for one, are other values. Both
