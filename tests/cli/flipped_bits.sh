@@ -75,6 +75,8 @@ lm-train $small --steps 2 -o run || exit 1
 each resume run "lm-train $small --steps 4 -o state --resume"
 each 'moments of another run' run "lm-train text --tokenizer vocab.txt --init state --init-moments --length 8 --batch-size 4 -j 1 -q --steps 1 -o out" training.safetensors
 each grow run "ckpt-grow width state -o out --factor 2 -q" training.safetensors
+each 'weights with moments' run "lm-train text --tokenizer vocab.txt --init state --init-moments --length 8 --batch-size 4 -j 1 -q --steps 1 -o out" model.safetensors
+each 'weights that grow' run "ckpt-grow depth state -o out --layers 2 -q" model.safetensors
 
 mkdir scores stats
 printf 'the cat sat\na dog\nthe cats\n' >short

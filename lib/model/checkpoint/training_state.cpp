@@ -1,8 +1,9 @@
 #include "model/checkpoint/training_state.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "base/file/file.hpp"
 #include "base/thread/parallel.hpp"
 #include "store/tensors_digest.hpp"
+#include "tensor/convert.hpp"
 
 namespace masque::model {
 
@@ -90,17 +92,19 @@ std::optional<std::string> not_begun_note(const std::string& folder) {
 
 bool are_values_of_state(std::span<const float> before, std::span<const float> now) {
   MASQUE_CHECK(before.size() == now.size());
-  // Of all numbers together; that of numbers near 0 may be all of them.
-  constexpr double kMostRounding = 0.1;
-  constexpr double kSmallest = 1e-3;
-  double difference = 0;
-  double all = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    difference += std::pow(double{now[i]} - before[i], 2);
-    all += std::pow(double{before[i]}, 2);
+  const auto same = [](float x, float y) {  // the sign of 0, too
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  };
+  if (std::ranges::equal(before, now, same)) return true;
+  const std::vector<double> numbers(before.begin(), before.end());
+  std::vector<float> rounded(before.size());
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF8E4M3, DType::kF8E5M2}) {
+    std::vector<std::byte> codes(byte_count(dtype, {before.size()}).value());
+    from_double(dtype, numbers, codes);
+    to_float(dtype, codes, rounded);
+    if (std::ranges::equal(rounded, now, same)) return true;
   }
-  const double floor = kSmallest * std::sqrt(static_cast<double>(before.size()));
-  return std::sqrt(difference) <= kMostRounding * std::sqrt(all) + floor;
+  return false;
 }
 
 std::string state_tensor_name(std::string_view what, std::string_view parameter) {

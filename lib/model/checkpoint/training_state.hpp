@@ -45,9 +45,9 @@ void check_state(const store::Checkpoint& state, const std::string& path);
 /// steps; nothing without a readable state of such a run. Reads the header of the state alone.
 std::optional<std::string> not_begun_note(const std::string& folder);
 
-/// Whether `now`, the values of a parameter of a model, are `before`, those of its state: they may
-/// have been rounded since (ckpt convert). Rows in another order, for one, are other values. Both
-/// have the same size.
+/// Whether `now`, the values of a parameter of a model, are `before`, those of its state: the same,
+/// or all of them rounded since to BF16, F16, F8_E4M3 or F8_E5M2 (ckpt convert). A flipped bit
+/// makes other values, as rows in another order do. Both have the same size.
 bool are_values_of_state(std::span<const float> before, std::span<const float> now);
 
 /// The name in a state of `what`, one of the above, of `parameter`:
