@@ -67,8 +67,22 @@ void write_tsv(const std::string& path, const MatrixSource& source, const std::s
 
 }  // namespace
 
-mask::BitMatrix read_mask(const std::string& path) {
-  return read_mask(*find_convention("allow"), path, {.path = input_name(path)});
+mask::BitMatrix read_mask(const std::string& path, std::optional<mask::Lengths> expected) {
+  const Convention& allow = *find_convention("allow");
+  const DecodeRequest request{.path = input_name(path)};
+  const auto check = [&](DType dtype, const Shape& shape) {
+    allow.check(dtype, shape, request);
+    const std::uint64_t rows = shape[shape.size() - 2];
+    const std::uint64_t columns = shape.back();
+    if (!expected || (rows == static_cast<std::uint64_t>(expected->queries) &&
+                      columns == static_cast<std::uint64_t>(expected->keys)))
+      return;
+    throw InputError(request.path, fmt::format("a mask of {} × {}, expected {} × {}", rows, columns,
+                                               expected->queries, expected->keys));
+  };
+  const store::Array array = read_matrix(path, check);
+  check(array.dtype, array.shape);  // of a text, which has no header
+  return allow.decode(array, request);
 }
 
 mask::BitMatrix read_mask(const Convention& convention, const std::string& path,

@@ -1,6 +1,7 @@
 // Masks from and into files.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "exchange/mask_text.hpp"
@@ -9,8 +10,9 @@
 namespace masque::exchange {
 
 /// The mask in the file `path`, of any kind that read_matrix takes: 1 (or '#', or black) may read.
-/// Throws InputError as read_matrix, and one naming the first cell that is neither 0 nor 1.
-mask::BitMatrix read_mask(const std::string& path);
+/// Throws InputError as read_matrix, and one naming the first cell that is neither 0 nor 1; also
+/// for other lengths than `expected`, if given: before the cells are read where a header has them.
+mask::BitMatrix read_mask(const std::string& path, std::optional<mask::Lengths> expected = {});
 
 /// How write_mask writes.
 struct WriteMaskOptions {

@@ -50,11 +50,20 @@ FileMasks masks_of_file(const std::string& path) {
   const auto leading_of = [](const Shape& shape) {
     return shape.size() < 2 ? 0 : shape.size() - 2;
   };
-  const auto check = [&](DType, const Shape& shape) {
-    if (leading_of(shape) <= 2) return;
-    throw InputError(name, fmt::format("masks in shape {}, expected [n, n], [layers, n, n] or "
-                                       "[layers, heads, n, n]",
-                                       shape_text(shape)));
+  const Convention& allow = *find_convention("allow");
+  const auto check = [&](DType dtype, const Shape& shape) {
+    if (leading_of(shape) > 2) {
+      throw InputError(name, fmt::format("masks in shape {}, expected [n, n], [layers, n, n] or "
+                                         "[layers, heads, n, n]",
+                                         shape_text(shape)));
+    }
+    if (leading_of(shape) > 0 && std::find(shape.begin(), shape.end() - 2, 0U) != shape.end() - 2)
+      throw InputError(name, fmt::format("no mask in shape {}", shape_text(shape)));
+    allow.check(dtype, shape, {.path = name, .item = 0});
+    const std::uint64_t queries = shape[shape.size() - 2];
+    if (queries == shape.back()) return;
+    throw InputError(name, fmt::format("a mask of {} × {}, expected as many queries as keys",
+                                       queries, shape.back()));
   };
   const store::Array array = read_matrix(path, check);
   check(array.dtype, array.shape);
@@ -62,16 +71,8 @@ FileMasks masks_of_file(const std::string& path) {
   FileMasks file;
   file.layers = static_cast<Index>(leading > 0 ? array.shape[0] : 1);
   file.heads = static_cast<Index>(leading > 1 ? array.shape[1] : 1);
-  if (file.layers == 0 || file.heads == 0)
-    throw InputError(name, fmt::format("no mask in shape {}", shape_text(array.shape)));
-  const Convention& allow = *find_convention("allow");
   for (Index item = 0; item < file.layers * file.heads; ++item) {
-    const mask::BitMatrix bits = allow.decode(array, {.path = name, .item = item});
-    if (bits.rows() != bits.columns()) {
-      throw InputError(name, fmt::format("a mask of {} × {}, expected as many queries as keys",
-                                         bits.rows(), bits.columns()));
-    }
-    file.masks.push_back(mask::matrix_mask(bits));
+    file.masks.push_back(mask::matrix_mask(allow.decode(array, {.path = name, .item = item})));
   }
   join_equal_heads(file);
   return file;

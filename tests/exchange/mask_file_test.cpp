@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "exchange/convention.hpp"
 #include "exchange/matrix.hpp"
+#include "exchange/read_masks.hpp"
 #include "mask/expression.hpp"
 #include "store/numpy/array.hpp"
 #include "support/message.hpp"
@@ -102,12 +103,24 @@ TEST_CASE("a shape is refused before the elements are read") {
   };
   write_matrix(path, {DType::kF32, {2, 3, 4}, zeros}, "");
   CHECK(test::contains(test::message_of([&] { read_mask(path); }), "2 masks in shape [2,3,4]"));
+  const std::string one = folder / "one.npz";
+  write_matrix(one, {DType::kF32, {6, 4}, zeros}, "");
   // Where they are read, damage is found first.
-  std::string bytes = test::read_file(path);
-  const std::size_t at = bytes.find(std::string(40, '\0'));
-  REQUIRE(at != std::string::npos);
-  bytes[at + 20] = '\1';
-  test::write_file(path, bytes);
+  for (const std::string& damaged : {path, one}) {
+    std::string bytes = test::read_file(damaged);
+    const std::size_t at = bytes.find(std::string(40, '\0'));
+    REQUIRE(at != std::string::npos);
+    bytes[at + 20] = '\1';
+    test::write_file(damaged, bytes);
+  }
+  CHECK(test::contains(test::message_of([&] { read_mask(one, mask::Lengths{6, 4}); }), "CRC"));
+  const std::string text = "explicit(\"" + one + "\")";
+  const mask::MaskExpression expression = mask::parse_mask(text, mask::MaskFiles::kAllowed);
+  CHECK(test::message_of([&] {
+          expression.bind({4, 4});
+        }) == one + ": a mask of 6 × 4, expected 4 × 4");
+  CHECK(test::message_of([&] { with_files_read(text); }) ==
+        one + ": a mask of 6 × 4, expected as many queries as keys");
   CHECK(test::contains(test::message_of([&] { read_matrix(path); }), "CRC"));
   for (const Convention* convention : conventions()) {
     CAPTURE(convention->name);

@@ -10,8 +10,8 @@ namespace masque::exchange {
 namespace {
 
 /// Standard input can be read once only, but its lengths are requested first.
-mask::BitMatrix read_once(const std::string& path) {
-  if (path != "-") return read_mask(path);
+mask::BitMatrix read_once(const std::string& path, std::optional<mask::Lengths> expected = {}) {
+  if (path != "-") return read_mask(path, expected);
   static const mask::BitMatrix kBits = read_mask("-");
   return kBits;
 }
@@ -24,7 +24,7 @@ const mask::MaskKind kExplicit{
     "",
     "",
     [](const mask::MaskValues& v, mask::Lengths l) {
-      mask::BitMatrix bits = read_once(v.file());
+      mask::BitMatrix bits = read_once(v.file(), l);
       if (bits.rows() != l.queries || bits.columns() != l.keys) {
         throw InputError(v.file(), fmt::format("a mask of {} × {}, expected {} × {}", bits.rows(),
                                                bits.columns(), l.queries, l.keys));
