@@ -345,6 +345,27 @@ TEST_CASE("a listing follows links to files only and leaves leftovers out") {
   CHECK(contains(message_of([&] { list_files(folder / "none"); }), "no such folder"));
 }
 
+TEST_CASE("links of a snapshot into the blobs of its model stay inside") {
+  const TempFolder folder;
+  const std::string model = folder / "models--own--small";
+  const std::string snapshot = model + "/snapshots/main";
+  write_file(model + "/blobs/a", "x");
+  write_file(folder / "models--own--other/blobs/a", "x");
+  write_file(snapshot + "/inner/plain", "x");
+  const auto link = [&](const std::string& target, const std::string& name) {
+    std::filesystem::create_symlink(target, snapshot + "/" + name);
+  };
+  link("../../blobs/a", "own");
+  link("../../../blobs/a", "inner/own");
+  link("../../../models--own--other/blobs/a", "other");
+  link("inner/plain", "near");
+  CHECK(links_outside(snapshot, {"near", "other", "own"}) == Names{"other"});
+  CHECK(links_outside(snapshot + "/inner", {"own", "plain"}).empty());
+  // Such names elsewhere are no cache.
+  std::filesystem::rename(model, folder / "small");
+  CHECK(links_outside(folder / "small/snapshots/main", {"near", "own"}) == Names{"own"});
+}
+
 TEST_CASE("removing a tree does not follow links") {
   const TempFolder folder;
   write_file(folder / "kept/x", "x");

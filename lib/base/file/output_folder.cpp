@@ -109,6 +109,18 @@ std::string real_path(const std::string& path) {
   return resolved ? resolved.get() : path;
 }
 
+/// Where a Hugging Face cache keeps the files of the snapshot that `folder`, a real path with "/"
+/// at its end, is or lies in: models--OWNER--NAME/blobs/. Empty if it is no snapshot.
+std::string blobs_of(const std::string& folder) {
+  constexpr std::string_view kSnapshots = "/snapshots/";
+  const std::size_t at = folder.rfind(kSnapshots);
+  if (at == std::string::npos) return {};
+  const std::string repository = folder.substr(0, at);
+  const bool is_snapshot =
+      folder.size() > at + kSnapshots.size() && base_name(repository).starts_with("models--");
+  return is_snapshot ? repository + "/blobs/" : std::string();
+}
+
 }  // namespace
 
 void remove_tree(int folder, const std::string& name) noexcept {
@@ -134,10 +146,12 @@ std::vector<std::string> list_files(const std::string& path, std::vector<std::st
 std::vector<std::string> links_outside(const std::string& folder,
                                        const std::vector<std::string>& names) {
   const std::string inside = real_path(folder) + "/";
+  const std::string blobs = blobs_of(inside);
   std::vector<std::string> out;
   for (const std::string& name : names) {
     const std::string target = real_path(join(folder, name));
-    if (target.starts_with(inside) || is_cache_entry(target)) continue;
+    const bool in_cache = !blobs.empty() && target.starts_with(blobs);
+    if (target.starts_with(inside) || in_cache || is_cache_entry(target)) continue;
     out.push_back(name);
   }
   return out;

@@ -93,7 +93,8 @@ std::vector<std::string> list_files(const std::string& path,
                                     std::vector<std::string>* left_out = nullptr);
 
 /// Returns those of the files `names` in `folder` that are links to a file outside of it; links to
-/// entries of a hash-named cache, as Hugging Face's, are left out.
+/// entries of a hash-named cache, as Hugging Face's, are left out, and so are links of a snapshot
+/// of such a cache (models--OWNER--NAME/snapshots/REVISION) into the blobs/ of its own model.
 std::vector<std::string> links_outside(const std::string& folder,
                                        const std::vector<std::string>& names);
 
