@@ -75,6 +75,30 @@ TEST_CASE("a token that has a name is special, whatever added_tokens_decoder say
   CHECK(ids(R"("extra_special_tokens":["<n>"])") == Ids{5, 1, 1, 1});
 }
 
+TEST_CASE("tokenizers of DPR lower the case of every text") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nA\n");
+  const auto ids = [&](const std::string& members) {
+    test::write_file(folder / "tokenizer_config.json", "{" + members + "}");
+    return Tokenizer::open(folder.path()).encode("A", {}).ids;
+  };
+  // As transformers 5.24, whose classes do not hand do_lower_case on.
+  CHECK(ids(R"("do_lower_case":false)") == Ids{6});
+  for (const char* name : {"DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizerFast"}) {
+    CAPTURE(name);
+    const std::string named = R"("tokenizer_class":")" + std::string(name) + "\"";
+    CHECK(ids(named) == Ids{5});
+    CHECK(warnings_of(folder).empty());
+    CHECK(ids(named + R"(,"do_lower_case":false)") == Ids{5});
+    CHECK(warnings_of(folder) ==
+          "do_lower_case false has no effect: tokenizer_class '" + std::string(name) +
+              "' in tokenizer_config.json lowers the case of every text, as in transformers\n");
+  }
+  test::write_file(folder / "config.json", R"({"model_type":"dpr"})");
+  CHECK(ids(R"("do_lower_case":false)") == Ids{5});
+  CHECK(ids(R"("tokenizer_class":"BertTokenizer","do_lower_case":false)") == Ids{6});
+}
+
 TEST_CASE("steps of a tokenizer.json that its class does not have in transformers are named") {
   test::TempFolder folder;
   const auto warnings = [&](const std::string& steps) {

@@ -112,7 +112,8 @@ void check_settings(const FolderConfig& config, const JsonValue& json, std::stri
                     const TokenizerParts& parts) {
   const SettingCheck check(config, json);
   if (is_one_of(kind, {"bert", "mpnet", "roformer"})) {
-    check.flag("do_lower_case", "normalizer", "BertNormalizer", "lowercase");
+    if (!config.tokenizer.always_lowers)
+      check.flag("do_lower_case", "normalizer", "BertNormalizer", "lowercase");
     check.flag("strip_accents", "normalizer", "BertNormalizer", "strip_accents", "lowercase");
     check.flag("tokenize_chinese_chars", "normalizer", "BertNormalizer", "handle_chinese_chars");
     if (const JsonValue* model = json.find("model")) check.unknown(model->text_of("unk_token"));

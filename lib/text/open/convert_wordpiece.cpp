@@ -138,6 +138,12 @@ std::string strip_accents(const FolderConfig& config) {
   return value != nullptr && value->is(JsonKind::kBool) ? value->text : "null";
 }
 
+/// Whether the class of `config` puts text in lower case.
+bool lowers_words(const FolderConfig& config) {
+  const bool always = config.tokenizer.always_lowers && !config.architecture.empty();
+  return always || setting(config, "do_lower_case", true);
+}
+
 std::string normalizer_json(const FolderConfig& config, bool lower) {
   std::string out;
   JsonWriter json(out);
@@ -217,7 +223,7 @@ std::span<const ClassRole> word_roles(bool mpnet) {
 }
 
 std::string words_normalizer(const FolderConfig& config) {
-  return normalizer_json(config, setting(config, "do_lower_case", true));
+  return normalizer_json(config, lowers_words(config));
 }
 
 std::string words_processor(const TokenFinder& find, const FolderConfig& config, bool mpnet) {
@@ -262,7 +268,8 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   const bool mpnet = !original && has_mpnet_rules(folder, *model);
   FolderConfig config = original ? folder : with_word_roles(folder, *model, mpnet);
   if (mpnet) set_mask_flags(config, "mpnet");
-  const bool lower = setting(config, "do_lower_case", true);
+  const bool stated = setting(config, "do_lower_case", true);
+  const bool lower = original ? stated : lowers_words(config);
   std::string special;
   std::string processor;
   std::vector<AddedToken> tokens;
@@ -289,6 +296,12 @@ TokenizerParts read_wordpiece(std::string_view text, const std::string& path,
   if (!original) parts.kind = mpnet ? "mpnet" : "bert";
   parts.format = "vocab.txt";
   parts.summary.emplace_back("lower_case", lower ? "yes" : "no");
+  if (lower != stated) {
+    parts.warnings.push_back(
+        fmt::format("do_lower_case false has no effect: {} lowers the case of every text, as in "
+                    "transformers",
+                    config.tokenizer.named));
+  }
   if (duplicates > 0) {
     parts.warnings.push_back(
         fmt::format("{} lines of the vocabulary are duplicates; the last one counts", duplicates));

@@ -59,6 +59,7 @@ TokenizerName by_class(std::string_view name, const char* file) {
   if (const TokenizerClass* known = find_tokenizer_class(name)) {
     out.architecture = known->architecture;
     out.file = known->file;
+    out.always_lowers = always_lowers(known->name);
   }
   return out;
 }
@@ -71,6 +72,7 @@ TokenizerName by_type(std::string_view type) {
   if (const TokenizerClass* known = tokenizer_class_of_type(type)) {
     out.architecture = known->architecture;
     out.file = known->file;
+    out.always_lowers = always_lowers(known->name);
     // transformers has no configuration of the last two types.
     out.is_general = is_general_class(known->name) || type == "mbart50" || type == "nllb";
   }

@@ -120,6 +120,12 @@ const TokenizerClass& first_tokenizer_class(std::string_view architecture) {
   return *found;
 }
 
+// Their constructors keep the argument do_lower_case to themselves: BertTokenizer never gets it.
+bool always_lowers(std::string_view name) {
+  const TokenizerClass* known = find_tokenizer_class(name);
+  return known != nullptr && known->name.starts_with("DPR");
+}
+
 bool is_general_class(std::string_view name) {
   return std::ranges::find(kGeneral, name) != kGeneral.end();
 }

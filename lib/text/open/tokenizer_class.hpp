@@ -25,6 +25,10 @@ const TokenizerClass* tokenizer_class_of_type(std::string_view model_type);
 /// The first class of `architecture`, a known one.
 const TokenizerClass& first_tokenizer_class(std::string_view architecture);
 
+/// Whether the class `name`, with or without "Fast" at its end, lowers the case of every text,
+/// whatever do_lower_case says.
+bool always_lowers(std::string_view name);
+
 /// Whether `name` is a class that any tokenizer.json is loaded with, and so names no rules:
 /// "PreTrainedTokenizerFast", "TokenizersBackend" and others.
 bool is_general_class(std::string_view name);

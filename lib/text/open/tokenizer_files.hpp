@@ -35,6 +35,7 @@ struct TokenizerName {
   bool is_beside = false;  ///< the files next to the vocabulary name it, not those of a model
   /// A general class is meant (PreTrainedTokenizerFast): of tokenizer.json nothing is changed.
   bool is_general = false;
+  bool always_lowers = false;    ///< do_lower_case has no effect: text is in lower case
   bool spiece_by_rules = false;  ///< a SentencePiece file is read by the rules that it states
 };
 
