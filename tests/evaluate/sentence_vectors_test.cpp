@@ -174,6 +174,28 @@ TEST_CASE("folders of sentence-transformers") {
   CHECK(message_of<InputError>([&] {
           read_sentence_folder(path);
         }).ends_with("max_seq_length is 9223372036854775808, expected at most 2147483647"));
+  const auto notes = [&](const std::string& members) {
+    test::write_file(path + "/sentence_bert_config.json", "{" + members + "}");
+    std::string all;
+    for (const std::string& note : read_sentence_folder(path).notes)
+      all += note.substr(note.rfind('/') + 1);
+    return all;
+  };
+  const auto rounded = [](const std::string& what) {
+    return "sentence_bert_config.json: " + what +
+           ": sentence-transformers rounds the weights to it and computes in it, here they count "
+           "as they are stored";
+  };
+  CHECK(notes(R"("model_args":{"torch_dtype":"float16"})") ==
+        rounded("model_args.torch_dtype is float16"));
+  CHECK(notes(R"("model_kwargs":{"dtype":"bfloat16"})") ==
+        rounded("model_kwargs.dtype is bfloat16"));
+  CHECK(notes(R"("config_args":{"torch_dtype":"half"})") ==
+        rounded("config_args.torch_dtype is half"));
+  for (const char* none : {R"("model_kwargs":{"dtype":"float32","torch_dtype":"float16"})",
+                           R"("model_kwargs":{"dtype":"float32"},"config_kwargs":{"dtype":"half"})",
+                           R"("model_args":{"torch_dtype":"auto"})", R"("model_args":{})"})
+    CHECK(notes(none).empty());
   test::write_file(path + "/sentence_bert_config.json", "{}");
   test::write_file(path + "/config.json", R"({"pooling_mode":"cls"})");
   CHECK(read_sentence_folder(path).poolings == std::vector{SentencePooling::kCls});

@@ -385,6 +385,27 @@ void read_processing(JsonSettings& settings, SentenceFolder& folder) {
       static_cast<Index>(called_limit.value_or(made_limit.value_or(limit.value_or(0))));
 }
 
+/// Says where the arguments in `settings` make sentence-transformers round to a half type; those of
+/// the model's class count before those of its config.json.
+void note_half(JsonSettings& settings, SentenceFolder& folder) {
+  using Names = std::pair<const char*, const char*>;
+  for (const auto& [name, old_name] :
+       {Names("model_kwargs", "model_args"), Names("config_kwargs", "config_args")}) {
+    const char* object = settings.find(old_name) != nullptr ? old_name : name;
+    JsonSettings all = settings.object(object);
+    const char* key = all.find("dtype") != nullptr ? "dtype" : "torch_dtype";
+    const JsonValue* type = all.find(key);
+    if (type == nullptr || type->text == "auto") continue;
+    if (type->text == "float16" || type->text == "half" || type->text == "bfloat16") {
+      folder.notes.push_back(fmt::format(
+          "{}: {}.{} is {}: sentence-transformers rounds the weights to it and computes in it, "
+          "here they count as they are stored",
+          escape(settings.path()), object, key, type->text));
+    }
+    return;
+  }
+}
+
 void read_transformer(SentenceFolder& folder, const std::string& place) {
   // The first that has members counts, as the class of the model once named the file.
   for (const std::string_view stem :
@@ -395,6 +416,7 @@ void read_transformer(SentenceFolder& folder, const std::string& place) {
     if (settings.empty()) continue;
     check_task(settings);
     read_processing(settings, folder);
+    note_half(settings, folder);
     JsonSettings model = arguments(settings, "model_kwargs", "model_args");
     // How and in which numbers the same weights are computed.
     model.ignore({"attn_implementation", "torch_dtype", "dtype", "device_map", "low_cpu_mem_usage",
