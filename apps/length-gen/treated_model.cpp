@@ -42,7 +42,8 @@ cli::Cell cell_of(const ResultTable::Value& value) {
 }  // namespace
 
 void declare_treated_model(cli::Command& c, TreatedModelOptions& o) {
-  c.argument("MODEL", o.model, "a checkpoint folder");
+  c.argument("MODEL", o.model,
+             "a checkpoint folder, or hf:OWNER/NAME of the local Hugging Face cache");
   c.option("--text", "FILE", o.text, "text, cut into blocks of each length", cli::Need::kRequired);
   commands::add_folder_options(c, o.tokenizer, o.family);
   commands::add_precision(c, o.precision);

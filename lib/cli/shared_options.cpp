@@ -3,7 +3,10 @@
 namespace masque::cli {
 
 void add_checkpoint(Command& command, std::string& path, const std::string& name) {
-  command.argument(name, path, "checkpoint: a file, a folder or an index of shards");
+  command.argument(
+      name, path,
+      "checkpoint: a file, a folder, an index of shards, or hf:OWNER/NAME of the local "
+      "Hugging Face cache");
 }
 
 void add_no_special_in_text(Command& command, bool& no_special_in_text) {

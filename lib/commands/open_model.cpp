@@ -150,7 +150,8 @@ void add_given(JsonWriter& json, const std::vector<Given>& given) {
 }
 
 void add_open_options(cli::Command& command, OpenModelOptions& options) {
-  command.argument("MODEL", options.model, "a checkpoint folder");
+  command.argument("MODEL", options.model,
+                   "a checkpoint folder, or hf:OWNER/NAME of the local Hugging Face cache");
   add_folder_options(command, options.tokenizer, options.family);
   add_precision(command, options.precision);
   command.option(
