@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "base/string/comma_list.hpp"
 #include "base/string/split.hpp"
 #include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands/files.hpp"
 #include "commands/number_list.hpp"
 #include "evaluate/score/sentence.hpp"
@@ -146,6 +148,28 @@ std::vector<TokenId> ends_of(const GenerateOptions& o, const commands::OpenedMod
     if (end && std::ranges::find(ends, *end) == ends.end()) ends.push_back(*end);
   }
   return ends;
+}
+
+/// Runs `check` of settled options. What it throws of a setting that the model's file has given
+/// names the file.
+void check_settled(const GenerateOptions& o, const std::function<void()>& check) {
+  std::optional<std::string> input;
+  const std::optional<std::string> usage =
+      usage_error_message([&] { input = input_error_message(check); });
+  if (!usage && !input) return;
+  const std::string message = usage ? *usage : *input;
+  const auto in_file = [&](std::string_view name) {
+    return std::ranges::find(o.from_config, name) != o.from_config.end();
+  };
+  const bool about_file = std::ranges::any_of(
+      o.from_config, [&](const std::string& name) { return message.starts_with(field(name)); });
+  const std::string spelled = spell_fields(message, [&](std::string_view name) {
+    if (!in_file(name)) return field(name);
+    return about_file ? std::string(name) : fmt::format("{} of {}", name, escape(o.config_path));
+  });
+  if (about_file) throw InputError(o.config_path, spelled);
+  if (input) throw InputError(spelled);
+  throw UsageError(spelled);
 }
 
 std::string listed(const std::vector<evaluate::GenerationSetting>& settings) {
@@ -289,6 +313,20 @@ GenerateOptions settled(const GenerateOptions& options, cli::Session& session) {
   const bool had_way = o.do_sample.has_value() && o.num_beams.has_value();
   const std::vector<evaluate::GenerationSetting> used =
       evaluate::use_generation_defaults(config, o);
+  o.config_path = config.path;
+  for (const evaluate::GenerationSetting& setting : used) o.from_config.push_back(setting.name);
+  const auto in_file = [&](std::string_view name) {
+    return std::ranges::find(o.from_config, name) != o.from_config.end();
+  };
+  if (o.do_sample == true && o.beams() && in_file("do_sample") != in_file("num_beams")) {
+    const bool sampled = !in_file("do_sample");
+    throw UsageError(fmt::format(
+        "{}: {} has {}, and beam search with sampling is not supported; use {} or "
+        "--ignore-generation-config",
+        sampled ? "--do-sample" : fmt::format("--num-beams {}", *o.num_beams), escape(config.path),
+        sampled ? fmt::format("num_beams {}", *o.num_beams) : "do_sample true",
+        sampled ? "--num-beams 1" : "--no-do-sample"));
+  }
   if (o.do_sample == true && o.beams() && !had_way) {
     throw InputError(
         config.path,
@@ -378,7 +416,11 @@ evaluate::GenerateOptions generate_options(const GenerateOptions& o,
   options.beams.length_penalty = o.length_penalty.value_or(1);
   options.beams.early_stopping = o.early_stopping.value_or(evaluate::EarlyStopping::kFalse);
   options.ends = ends_of(o, opened);
-  evaluate::check_beams(options, opened.model->design().vocab_size);
+  const Index vocabulary = opened.model->design().vocab_size;
+  check_settled(o, [&] {
+    evaluate::check_beams(options, vocabulary);
+    evaluate::check_logits_processors(options.processors, vocabulary);
+  });
   return options;
 }
 

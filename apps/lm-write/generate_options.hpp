@@ -91,6 +91,9 @@ struct GenerateOptions : evaluate::GenerationSettings {
   std::optional<std::int64_t> block_size;
   std::optional<std::string> eos_token_id;
   bool ignore_generation_config = false;
+  /// Of settled(): the file with the model's defaults, and the names of those that are used.
+  std::string config_path = {};
+  std::vector<std::string> from_config = {};
 
   bool masked() const { return kind == Continuation::kMasked; }
   evaluate::MaskedWay way() const { return how.value_or(evaluate::MaskedWay::kLeftToRight); }
@@ -136,7 +139,9 @@ void check_text_options(const GenerateOptions& options);
 void check_generation_config(const GenerateOptions& options, const commands::OpenedModel& opened,
                              cli::Session& session);
 
-/// Of the kinds causal and unilm. Throws UsageError for beams that the vocabulary is too small for.
+/// Of the kinds causal and unilm. Throws UsageError for beams that the vocabulary is too small for,
+/// and InputError for tokens that it does not have or that exclude each other; a setting of the
+/// model's file is then named as one.
 evaluate::GenerateOptions generate_options(const GenerateOptions& options,
                                            const commands::OpenedModel& opened);
 /// Of the kind masked. The tokenizer has a mask token.

@@ -2,6 +2,8 @@
 #include "evaluate/write/generation_config.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -36,9 +38,12 @@ TEST_CASE("end tokens: a number or a list, of generation_config.json, else of co
   CHECK(read_generation_config(folder.path()).ends == Ids{2});
   CHECK(read_generation_config(folder / "model.safetensors").ends == Ids{2});
   CHECK(read_generation_config(folder / "model.gguf").path.empty());
-  for (const char* bad : {"-1", "1.5", "\"2\"", "[2,[3]]", "[true]"}) {
+  for (const auto& [bad, found] :
+       {std::pair("-1", "is -1,"), std::pair("1.5", "is 1.5,"), std::pair("\"2\"", "is '2',"),
+        std::pair("[2,[3]]", "has a list,"), std::pair("[true]", "has true,")}) {
     const std::string text = R"({"eos_token_id":)" + std::string(bad) + "}";
-    CHECK(test::contains(message_of<InputError>([&] { read(text); }), "eos_token_id is "));
+    CHECK(test::contains(message_of<InputError>([&] { read(text); }),
+                         "eos_token_id " + std::string(found)));
   }
 }
 

@@ -170,12 +170,26 @@ std::optional<Ids> ids_in(const JsonValue& value) {
   return ids;
 }
 
+/// Refuses the value of the setting `name`, in which something is no token id: by that.
+[[noreturn]] void refuse_ids(JsonSettings& settings, std::string_view name, const JsonValue& value,
+                             std::string_view expected) {
+  if (!value.is(JsonKind::kArray)) settings.refuse(name, expected);
+  const auto wrong = std::ranges::find_if(value.items, [](const JsonValue& item) {
+    return item.is(JsonKind::kArray) || !ids_in(item);
+  });
+  throw InputError(
+      settings.path(),
+      fmt::format("{} {}, expected {}", name,
+                  wrong == value.items.end() ? "is an empty list" : "has " + described(*wrong),
+                  expected));
+}
+
 std::optional<Ids> read_ends(JsonSettings& settings) {
   constexpr std::string_view kName = "eos_token_id";
   const JsonValue* value = settings.find(kName);
   if (value == nullptr) return std::nullopt;
   std::optional<Ids> ends = ids_in(*value);
-  if (!ends) settings.refuse(kName, "a token id, or a list of them");
+  if (!ends) refuse_ids(settings, kName, *value, "a token id, or a list of them");
   if (ends->empty()) return std::nullopt;
   return ends;
 }
@@ -216,19 +230,22 @@ void read_value(const Own& own, JsonSettings& settings, std::optional<EarlyStopp
 }
 
 void read_value(const Own& own, JsonSettings& settings, std::optional<Ids>& out) {
-  out = ids_in(*settings.find(own.name));
-  if (!out || out->empty()) settings.refuse(own.name, "a token id, or a list of them");
+  const JsonValue& value = *settings.find(own.name);
+  out = ids_in(value);
+  if (!out || out->empty()) refuse_ids(settings, own.name, value, "a token id, or a list of them");
 }
 
 void read_value(const Own& own, JsonSettings& settings, std::optional<Words>& out) {
+  constexpr std::string_view kExpected = "a list of lists of token ids";
   const JsonValue& value = *settings.find(own.name);
   out.emplace();
   for (const JsonValue& item : value.items) {
-    const std::optional<Ids> word = item.is(JsonKind::kArray) ? ids_in(item) : std::nullopt;
-    if (!word || word->empty()) settings.refuse(own.name, "a list of lists of token ids");
+    if (!item.is(JsonKind::kArray)) settings.refuse(own.name, kExpected);
+    const std::optional<Ids> word = ids_in(item);
+    if (!word || word->empty()) refuse_ids(settings, own.name, item, kExpected);
     out->push_back(*word);
   }
-  if (!value.is(JsonKind::kArray)) settings.refuse(own.name, "a list of lists of token ids");
+  if (!value.is(JsonKind::kArray)) settings.refuse(own.name, kExpected);
 }
 
 void write_value(JsonWriter& json, const Ids& ids) { json.array(ids); }

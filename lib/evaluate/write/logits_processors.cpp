@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 
@@ -75,11 +76,22 @@ void check_logits_processors(const LogitsProcessors& processors, Index vocabular
           fmt::format("{} {}: not in the vocabulary of {} tokens", field(name), id, vocabulary));
     }
   };
+  const auto check_forced = [&](std::string_view name, std::span<const TokenId> ids) {
+    check(name, ids);
+    if (!processors.suppress_tokens) return;
+    const std::vector<TokenId>& never = *processors.suppress_tokens;
+    const bool left = std::ranges::any_of(
+        ids, [&](TokenId id) { return std::ranges::find(never, id) == never.end(); });
+    if (left) return;
+    throw InputError(fmt::format("{} {}: also in {}, so that no token is left", field(name),
+                                 fmt::join(ids, ","), field("suppress_tokens")));
+  };
   if (processors.forced_bos_token_id) {
     const auto id = static_cast<TokenId>(*processors.forced_bos_token_id);
-    check("forced_bos_token_id", std::span(&id, 1));
+    check_forced("forced_bos_token_id", std::span(&id, 1));
   }
-  if (processors.forced_eos_token_id) check("forced_eos_token_id", *processors.forced_eos_token_id);
+  if (processors.forced_eos_token_id)
+    check_forced("forced_eos_token_id", *processors.forced_eos_token_id);
   if (!processors.bad_words_ids) return;
   for (const std::vector<TokenId>& word : *processors.bad_words_ids) check("bad_words_ids", word);
 }
