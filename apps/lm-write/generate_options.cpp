@@ -445,6 +445,12 @@ evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& o,
 }
 
 bool begins_texts(const GenerateOptions& o, const commands::OpenedModel& opened) {
+  if (o.no_bos && !text::template_tokens(*opened.tokenizer, 1).before.empty()) {
+    throw UsageError(fmt::format(
+        "--no-bos has no effect: the template of the tokenizer {} puts a token in front "
+        "of each text; remove it",
+        opened.tokenizer->parts().path));
+  }
   if (o.bos || o.no_bos || o.kind != Continuation::kCausal) return o.bos;
   const auto config = store::ModelConfig::find(opened.path);
   const auto trained = config ? config->size(model::kBeginToken) : std::nullopt;

@@ -149,7 +149,8 @@ evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& options,
                                                const commands::OpenedModel& opened);
 
 /// Whether a text of kCausal begins with the token that begins texts where the template has
-/// nothing: as requested, else as the model's config.json says of its training.
+/// nothing: as requested, else as the model's config.json says of its training. Throws UsageError
+/// if no such token is requested and the template has one.
 bool begins_texts(const GenerateOptions& options, const commands::OpenedModel& opened);
 /// "greedy, at most 20 tokens".
 std::string generate_description(const GenerateOptions& options);

@@ -24,12 +24,21 @@ bool begins_texts(const model::Design& design) {
 
 std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_default,
                                       const OpenedModel& opened, std::string_view what,
-                                      cli::Session& session) {
+                                      cli::Session& session, bool special) {
   if (options.bos && options.no_bos)
     throw UsageError("--bos cannot be combined with --no-bos; use one of them");
   if (options.no_bos && !by_default) {
     throw UsageError(
         fmt::format("--no-bos applies to causal models of one stream, not to {}; remove it", what));
+  }
+  const auto has_begin = [&] {
+    return evaluate::encode_sentence(*opened.tokenizer, "a", {.special = special}).prefix > 0;
+  };
+  if (options.no_bos && has_begin()) {
+    throw UsageError(fmt::format(
+        "--no-bos has no effect: the template of the tokenizer {} puts a token in front "
+        "of each text; remove it",
+        opened.tokenizer->parts().path));
   }
   if (options.no_bos || !(options.bos || by_default)) return std::nullopt;
   const std::optional<TokenId> token = evaluate::begin_token(*opened.tokenizer);
@@ -37,7 +46,7 @@ std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_defau
     throw UsageError(fmt::format("--bos: the tokenizer {} has no bos and no eos token; remove it",
                                  opened.tokenizer->parts().path));
   }
-  if (token && evaluate::encode_sentence(*opened.tokenizer, "a", {}).prefix == 0) {
+  if (token && !has_begin()) {
     session.detail(fmt::format("{}: '{}' is put in front of each text", opened.path,
                                escape(opened.tokenizer->token(*token))));
   }

@@ -31,11 +31,12 @@ bool begins_texts(const model::Design& design);
 /// token, where `options` say so or, without them, where `by_default` holds (begins_texts(), or a
 /// score of that kind); encode_sentence() puts it where the template puts nothing. Says on
 /// `session` what it does. Throws UsageError if both options are given, for --bos with a tokenizer
-/// that has neither token, and for --no-bos where `by_default` is false; its message calls the
-/// model `what`.
+/// that has neither token, and for --no-bos where the template puts a token there or `by_default`
+/// is false; its message calls the model `what`. Without `special` texts are read without the
+/// template.
 std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_default,
                                       const OpenedModel& opened, std::string_view what,
-                                      cli::Session& session);
+                                      cli::Session& session, bool special = true);
 
 /// The options as members of a result: "bos" or "no_bos".
 std::vector<Given> given_begin(const BeginOptions& options);

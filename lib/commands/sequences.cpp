@@ -186,7 +186,7 @@ evaluate::SentenceOptions sentence_options(const SequenceOptions& options,
   // Without special tokens means without this one, too.
   if (options.no_special && !options.begin.given()) return how;
   how.begin = begin_token_of(options.begin, begins_texts(design), opened,
-                             fmt::format("a {}", design.family), session);
+                             fmt::format("a {}", design.family), session, how.special);
   return how;
 }
 

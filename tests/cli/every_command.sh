@@ -84,7 +84,7 @@ print length-gen lowrank --lengths 4 --key-sizes 1,2
 print length-gen tasks --length 4
 print lm-score score model < text
 print lm-score score model --kind pll-word-l2r --json --per-token < text
-print lm-score score causal --per-word --no-bos < text
+print lm-score score causal --per-word < text
 print lm-score score model --kind mdlm --draws 3 < text
 print lm-score score student --kind maskless < text
 print lm-score pairs model pairs.jsonl
