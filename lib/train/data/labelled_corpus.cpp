@@ -1,8 +1,10 @@
 #include "train/data/labelled_corpus.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -114,6 +116,34 @@ class Reader {
   EncodedLines piece_;
 };
 
+/// Whether a column is usually called so.
+bool is_column_name(std::string_view label) {
+  constexpr std::array<std::string_view, 13> kNames{
+      "label",  "labels", "class", "category",   "target",    "gold",      "score",
+      "rating", "intent", "topic", "gold_label", "sentiment", "similarity"};
+  std::string lower(label);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::ranges::find(kNames, lower) != kNames.end();
+}
+
+/// Throws InputError if the label of the first line can only be the name of its column.
+void refuse_header(const LabelledCorpus& corpus) {
+  if (corpus.labels.size() < 2 || corpus.lines.front() != 1) return;
+  const std::string& first = corpus.labels.front();
+  const auto others = std::span(corpus.labels).subspan(1);
+  const auto is_number = [](const std::string& label) {
+    return parse_number<double>(label).has_value();
+  };
+  const bool only_word =
+      others.size() > 1 && !is_number(first) && std::ranges::all_of(others, is_number);
+  const bool is_name = is_column_name(first) && std::ranges::find(others, first) == others.end();
+  if (!only_word && !is_name) return;
+  throw InputError(corpus.path,
+                   fmt::format("line 1: label '{}', which no other line has; is this a header "
+                               "line? {} takes the column names from it",
+                               escape(first), field("header")));
+}
+
 }  // namespace
 
 LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
@@ -126,6 +156,7 @@ LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tok
     throw InputError(out.path, evaluate::all_too_long("lines", options.length));
   }
   if (out.labels.empty()) throw InputError(out.path, "no line with a text and a label");
+  if (!options.header) refuse_header(out);
   out.corpus.set_source(out.path);
   return out;
 }

@@ -31,8 +31,10 @@ struct LabelledCorpus {
 /// `tokenizer`. Columns are as they stand, without quotes; one text is cut at its end, of two the
 /// longer one first (CorpusFormat), or as the policy says. Throws
 /// InputError for a file without lines, a column that is not there, a label that is empty or not
-/// UTF-8 and a text without a token (by line), UsageError for columns that are no numbers or names,
-/// or the same one twice, and as LineEncoder::LineEncoder.
+/// UTF-8 and a text without a token (by line), and without `header` for a first line whose label
+/// can only name its column (all others are numbers, or it is called "label" or the like);
+/// UsageError for columns that are no numbers or names, or the same one twice; and as
+/// LineEncoder::LineEncoder.
 LabelledCorpus read_labelled(const std::string& path, const text::Tokenizer& tokenizer,
                              const LabelledOptions& options);
 
