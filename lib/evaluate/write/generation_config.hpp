@@ -17,20 +17,20 @@ enum class GenerationScope { kAlways, kSampling, kBeams };
 
 /// Settings as generation_config.json and its readers name them; what is nothing is not stated.
 struct GenerationSettings : LogitsProcessors {
-  std::optional<bool> do_sample;
-  std::optional<double> temperature;
-  std::optional<std::int64_t> top_k;
-  std::optional<double> top_p;
-  std::optional<double> min_p;
-  std::optional<double> typical_p;
-  std::optional<double> epsilon_cutoff;
-  std::optional<double> eta_cutoff;
-  std::optional<std::int64_t> num_beams;
-  std::optional<double> length_penalty;
-  std::optional<EarlyStopping> early_stopping;
-  std::optional<std::int64_t> num_return_sequences;
-  std::optional<std::int64_t> max_new_tokens;
-  std::optional<std::int64_t> max_length;
+  std::optional<bool> do_sample;                ///< draws tokens
+  std::optional<double> temperature;            ///< divides logits
+  std::optional<std::int64_t> top_k;            ///< tokens kept, those of the largest logits
+  std::optional<double> top_p;                  ///< share of probability kept
+  std::optional<double> min_p;                  ///< least probability, as a share of the largest
+  std::optional<double> typical_p;              ///< share kept of the tokens nearest to the entropy
+  std::optional<double> epsilon_cutoff;         ///< least probability
+  std::optional<double> eta_cutoff;             ///< least probability, by the entropy
+  std::optional<std::int64_t> num_beams;        ///< beams; 1: none
+  std::optional<double> length_penalty;         ///< exponent of a beam's length
+  std::optional<EarlyStopping> early_stopping;  ///< when a beam search ends
+  std::optional<std::int64_t> num_return_sequences;  ///< texts of a prompt
+  std::optional<std::int64_t> max_new_tokens;        ///< tokens after the prompt
+  std::optional<std::int64_t> max_length;            ///< tokens with the prompt
 
   /// Whether they ask for a beam search.
   bool beams() const { return num_beams.value_or(1) > 1; }
