@@ -76,6 +76,25 @@ draw::Curve mean_curve(const std::string& name, const std::vector<draw::Curve>& 
   return curve;
 }
 
+/// Throws InputError that names a run because of which no group has a curve.
+[[noreturn]] void refuse_empty(const std::vector<RunGroup>& groups,
+                               const std::vector<std::vector<RunCurves>>& all, bool evaluated) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t i = 0; i < all[g].size(); ++i) {
+      const RunCurves& run = all[g][i];
+      const std::string& folder = groups[g].folders[i];
+      if (evaluated && run.held_out.x.empty())
+        throw InputError(folder, "no loss of held-out text to draw, which another run has");
+      if (!evaluated && run.training.x.empty())
+        throw InputError(folder, "no losses to draw, expected runs that have trained");
+    }
+  }
+  const RunGroup& first = groups.front();
+  throw InputError(first.folders.empty() ? first.name : first.folders.front(),
+                   first.folders.empty() ? "no losses to draw, expected runs that have trained"
+                                         : "no step with a loss that all runs of its group have");
+}
+
 /// The losses of `groups` over the steps, read from metrics.jsonl of each folder: of the held-out
 /// text if a run has any, else of the training batches. A group of several runs has the mean over
 /// its runs at each step that all of them have, and a band from the lowest to the highest of them;
@@ -112,11 +131,7 @@ draw::Chart runs_chart(const std::vector<RunGroup>& groups, std::vector<std::str
       chart.curves.push_back(std::move(curve));
     }
   }
-  if (chart.curves.empty()) {
-    throw InputError(
-        groups.front().folders.empty() ? groups.front().name : groups.front().folders.front(),
-        "no losses to draw, expected runs that have trained");
-  }
+  if (chart.curves.empty()) refuse_empty(groups, all, evaluated);
   if (most_seeds > 1) chart.note = "mean over seeds, band from the lowest to the highest";
   return chart;
 }
