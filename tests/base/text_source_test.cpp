@@ -170,7 +170,9 @@ TEST_CASE("other encodings are refused by name") {
        {U"the cat sat\non the mat\n"s, U"привет мир\nещё одна\n"s, U"κόσμε\nδύο\n"s,
         U"中文字符上下文\n第二行文字\n第三\n"s, U"한국어 문장\n둘째 줄\n"s,
         U"日本語のテキスト\nふたつめ\n"s, U"שלום עולם\nשורה\n"s, U"नमस्ते दुनिया\nपंक्ति\n"s,
-        U"ਸਤ ਸ੍ਰੀ ਅਕਾਲ\nਦੂਜੀ\n"s, U"😀 hello 😀\nworld 🎉\n"s}) {
+        U"ਸਤ ਸ੍ਰੀ ਅਕਾਲ\nਦੂਜੀ\n"s, U"一切都是一样的，一个人一只猫和一条狗，一天一夜都在一起。\n一\n"s,
+        U"一旦她跳的过程中有任何失误，她就需要将整个舞蹈再跳一遍并且不能停下来\n上一次\n"s,
+        U"😀 hello 😀\nworld 🎉\n"s}) {
     CHECK(text_of("\xFF\xFE"s + encoded(text, 2, true)) == refused("UTF-16", ""));
     CHECK(text_of("\xFE\xFF"s + encoded(text, 2, false)) == refused("UTF-16", ""));
     CHECK(text_of("\xFF\xFE\0\0"s + encoded(text, 4, true)) == refused("UTF-32", ""));
@@ -181,6 +183,18 @@ TEST_CASE("other encodings are refused by name") {
     CHECK(text_of(encoded(text, 4, false)) == refused("UTF-32BE", kWithoutMark));
     CHECK(text_of(gzip(encoded(text, 2, true))) == refused("UTF-16LE", kWithoutMark));
   }
+  // Nothing stands between words that tells the order.
+  std::u32string words;
+  for (int i = 0; i < 20; ++i) words += U"中文一字";
+  for (const bool little : {false, true}) {
+    CHECK(text_of(encoded(words, 2, little)) ==
+          "!pipe: UTF-16 without a byte-order mark, expected UTF-8: iconv -f UTF-16LE -t UTF-8, or "
+          "-f UTF-16BE, converts it");
+  }
+  // Numbers of two bytes.
+  std::u32string numbers;
+  for (char32_t i = 0; i < 3000; ++i) numbers += i * 7919 % 30000;
+  CHECK(text_of(encoded(numbers, 2, true)) == "!pipe: NUL bytes, expected a text in UTF-8");
   CHECK(text_of(std::string(100, '\0')) == "!pipe: NUL bytes, expected a text in UTF-8");
 }
 
