@@ -1,6 +1,7 @@
 // lm-train classify: an encoder learns the labels of texts, once for each seed.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/classify/classify_run.hpp"
+#include "train/run/kept_files.hpp"
 #include "train/run/starting_design.hpp"
 #include "train/run/training_loop.hpp"
 
@@ -233,6 +235,13 @@ void open_data(const ClassifyCommand& o, ClassifyData& all, cli::Session& sessio
   if (o.model && o.output && exists(join(*o.model, model::kTrainingStateName)))
     session.note(
         fmt::format("{}: {}", *o.model, surgery::left_out_note(model::kTrainingStateName)));
+  if (o.model && o.output) {
+    // What a classifier does not write, and poolings that it does not have.
+    train::BesideModel beside = train::beside_model(all.start.model->checkpoint());
+    std::ranges::move(beside.left_out, std::back_inserter(beside.kept));
+    std::ranges::sort(beside.kept);
+    session.notes(*o.model, train::left_out_notes(beside.kept));
+  }
 }
 
 // The command.

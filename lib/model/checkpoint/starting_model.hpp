@@ -27,6 +27,8 @@ class StartingModel {
 
   /// The path of the checkpoint.
   const std::string& path() const { return checkpoint_.path(); }
+  /// The checkpoint itself.
+  const store::Checkpoint& checkpoint() const { return checkpoint_; }
   /// Its design, with the head that it has; one of HeadKind::kText is not looked for.
   const Design& design() const { return found_.design; }
   /// Reads all weights, each time. Throws as load_model.

@@ -68,7 +68,9 @@ std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer
     if (is_regular(join(folder, name))) found.push_back(join(folder, name));
   };
   if (base_name(path) == "vocab.json") add("merges.txt");
-  for (const char* name : {kSettings, "special_tokens_map.json", "added_tokens.json"}) add(name);
+  for (const char* name :
+       {kSettings, "special_tokens_map.json", "added_tokens.json", kChatTemplate})
+    add(name);
   std::vector<store::OutputExtra> extras;
   for (const std::string& name : found) {
     const InputFile& file = opened.emplace_back(InputFile::open(name));

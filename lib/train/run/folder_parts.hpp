@@ -17,6 +17,11 @@ namespace masque::train {
 /// The file of a run's folder that has one line of JSON for each reported step.
 inline constexpr const char* kMetricsName = "metrics.jsonl";
 
+/// The picture of the loss in a run's folder.
+inline constexpr const char* kLossPicture = "loss.svg";
+/// The chat template next to a tokenizer.
+inline constexpr const char* kChatTemplate = "chat_template.jinja";
+
 /// Returns the tensor `name` of this `shape` to write: `values`, row-major, which must stay until
 /// it is written.
 store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
@@ -27,10 +32,10 @@ store::OutputTensor float_tensor(const std::string& name, const Shape& shape,
 bool has_files(const text::Tokenizer& tokenizer);
 
 /// Returns the files of `tokenizer`, which the model's folder gets too: its vocabulary, under the
-/// name that a folder has it (vocab.txt, tokenizer.json, …), and the settings that its folder has,
-/// or has in its name (text/open/google_folder.hpp), with text::needed_settings() next to the text
-/// `config` as config.json. The files are kept open in `opened`, which must stay until they are
-/// written. None without has_files(). Throws InputError.
+/// name that a folder has it (vocab.txt, tokenizer.json, …), and the chat template and the settings
+/// that its folder has, or has in its name (text/open/google_folder.hpp), with
+/// text::needed_settings() next to the text `config` as config.json. The files are kept open in
+/// `opened`, which must stay until they are written. None without has_files(). Throws InputError.
 std::vector<store::OutputExtra> tokenizer_files(const text::Tokenizer& tokenizer,
                                                 const std::string& config,
                                                 std::deque<InputFile>& opened);

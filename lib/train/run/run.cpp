@@ -24,6 +24,7 @@
 #include "train/network/parameters.hpp"
 #include "train/network/trained_positions.hpp"
 #include "train/run/folder_parts.hpp"
+#include "train/run/kept_files.hpp"
 #include "train/run/settings.hpp"
 #include "train/run/trainer_state.hpp"
 
@@ -231,10 +232,17 @@ model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) cons
   return options;
 }
 
+void TrainingRun::add_kept(model::SaveOptions& options, std::deque<InputFile>& opened) const {
+  if (!options_.init) return;
+  for (store::OutputExtra& file : kept_files(options_.init->checkpoint(), opened))
+    options.files.push_back(std::move(file));
+}
+
 void TrainingRun::save_model(const std::string& folder, Index positions) const {
   MASQUE_CHECK(!electra_ && !mae_);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
+  add_kept(options, opened);
   options.write.existing = Existing::kReplace;
   model::Design design = design_;
   model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);
@@ -258,8 +266,9 @@ void TrainingRun::save(const std::string& folder, bool replace, const RunFiles& 
   model::SaveOptions options = save_options(opened);
   const std::optional<model::ModelWeights<float>> second = other_weights();
   if (second) add_other(*second, options);
+  add_kept(options, opened);
   options.files.push_back(metrics_file(files.metrics));
-  if (!files.picture.empty()) options.files.push_back(text_file("loss.svg", files.picture));
+  if (!files.picture.empty()) options.files.push_back(text_file(kLossPicture, files.picture));
   options.more.push_back(std::move(state));
   options.write.existing = replace ? Existing::kReplace : Existing::kRefuse;
   const model::ModelWeights<float> weights = weights_of(design_, map_, parameters_);

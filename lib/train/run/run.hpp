@@ -172,11 +172,11 @@ class TrainingRun {
   /// epochs begun so far have not selected. Only with has_never_selected(). Throws Interrupted.
   LossReport evaluate_never_selected(Index most);
 
-  /// Writes the Hugging Face folder `folder` with the tokenizer's files, the state of the run and
-  /// `files`, whole or not at all; with `replace` over an older one of the same run. Of two
-  /// networks one is the folder's model, and the generator or decoder a model in its sub-folder of
-  /// that name. Throws InputError if it cannot be written, and without `replace` if there is one
-  /// already.
+  /// Writes the Hugging Face folder `folder` with the tokenizer's files, what stays true of those
+  /// next to a starting model (kept_files), the state of the run and `files`, whole or not at all;
+  /// with `replace` over an older one of the same run. Of two networks one is the folder's model,
+  /// and the generator or decoder a model in its sub-folder of that name. Throws InputError if it
+  /// cannot be written, and without `replace` if there is one already.
   void save(const std::string& folder, bool replace, const RunFiles& files) const;
   /// Throws InputError if `folder`, which save() wrote, has the files of a tokenizer and reads them
   /// as another one than the run's.
@@ -244,6 +244,8 @@ class TrainingRun {
   ElectraLossOptions electra_options(const ElectraVariant& variant) const;
   std::string digest_of(const ParameterMap& map);
   model::SaveOptions save_options(std::deque<InputFile>& opened) const;
+  /// Adds what stays true of the starting model's other files.
+  void add_kept(model::SaveOptions& options, std::deque<InputFile>& opened) const;
   void make_mae();
   /// The other network's design, parameter map, name and sub-folder, if there are two.
   struct Other {

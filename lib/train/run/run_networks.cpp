@@ -18,6 +18,7 @@
 #include "train/loss/correction_loss.hpp"
 #include "train/loss/mae_loss.hpp"
 #include "train/loss/step_loss.hpp"
+#include "train/run/kept_files.hpp"
 #include "train/run/mask_check.hpp"
 #include "train/run/residual_start.hpp"
 #include "train/run/run.hpp"
@@ -131,6 +132,11 @@ TrainingRun::TrainingRun(RunOptions options, text::Tokenizer tokenizer, Corpus c
   // Records have token types of their own.
   if (!objective_traits(options_.objective).reads_labels) check_token_types(tokenizer_, design_);
   if (objective_) check_mask_lengths(design_, corpus_, options_.requested.drop.rate > 0);
+  if (options_.init) {
+    const BesideModel beside = beside_model(options_.init->checkpoint());
+    for (const std::string& note : left_out_notes(beside.left_out))
+      start_notes_.push_back(fmt::format("{}: {}", options_.init->path(), note));
+  }
   trainer_ = std::make_unique<Trainer>(*loss_, parameters_, corpus_, options_.trainer, ranks);
   if (ranks.count() > 1) {
     std::string all;
