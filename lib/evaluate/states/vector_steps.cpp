@@ -85,7 +85,7 @@ class ModuleTensors {
 
 Index needed_size(JsonSettings& settings, std::string_view name) {
   const auto size = settings.integer(name, 1, kMostNumbers);
-  if (!size) throw InputError(settings.path(), fmt::format("no {}, expected it", name));
+  if (!size) throw InputError(settings.path(), fmt::format("no {}, expected a number", name));
   return static_cast<Index>(*size);
 }
 
