@@ -63,8 +63,8 @@ cli::Report report_of(const surgery::CorrectionReport& r) {
 }
 
 /// Whether a config.json describes a model that learns without [MASK]: a causal one, T-TA, one of
-/// several streams, ELECTRA's discriminator, or one whose token dropout makes its embedding 0. False
-/// where it cannot be told.
+/// several streams, ELECTRA's discriminator, or one whose token dropout makes its embedding 0.
+/// False where it cannot be told.
 bool learns_without_mask(const std::string& path) {
   bool without = false;
   const auto unknown = input_error_message([&] {
@@ -77,8 +77,8 @@ bool learns_without_mask(const std::string& path) {
     }
     const model::Family& family = model::choose_family(*config, "");
     const model::Design design = family.plan(model::FamilyConfig(*config)).design;
-    without = design.mask != model::DefaultMask::kFull ||
-              design.streams != model::Streams::kOne || design.token_dropout > 0;
+    without = design.mask != model::DefaultMask::kFull || design.streams != model::Streams::kOne ||
+              design.token_dropout > 0;
   });
   return without && !unknown;
 }

@@ -73,7 +73,8 @@ ModelPlan make_plan(const FamilyConfig& config) {
     if (!design.mask_token_id) config.refuse("mask_token_id", "a token id, with token_dropout");
     design.token_dropout = kTrainedMasks;
     design.notes.emplace_back(
-        "token_dropout: the embeddings of a text are multiplied by 0.88 / (1 - its share of masks)");
+        "token_dropout: the embeddings of a text are multiplied by 0.88 / (1 - its share of "
+        "masks)");
   }
   plan.rows = rows_of(design);
   HeadPlan head = roberta_head(design, config);

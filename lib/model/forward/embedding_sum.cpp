@@ -62,7 +62,8 @@ void scale_words(const Design& design, const StreamRows& stream, std::span<const
     const double factor = share < 1 ? (1 - design.token_dropout) / (1 - share) : 0;
     for (Index i = 0; i < stream.count(s); ++i) {
       const bool is_mask = tokens[static_cast<std::size_t>(i)] == mask;
-      for (T& value : x.row_span(stream.begin(s) + i)) value *= static_cast<T>(is_mask ? 0 : factor);
+      for (T& value : x.row_span(stream.begin(s) + i))
+        value *= static_cast<T>(is_mask ? 0 : factor);
     }
   }
 }
@@ -93,13 +94,13 @@ void add_late_positions(MatrixView<const T> table, const StreamRows& stream, Mat
   kernel::embedding_add<T, Index>(table, stream.positions, x);
 }
 
-#define MASQUE_INSTANTIATE(T)                                                                   \
-  template void embed_words(const Design&, const EmbeddingTables<T>&, const StreamRows&,        \
-                            std::span<const TokenId>, MatrixView<T>);                           \
-  template void scale_words(const Design&, const StreamRows&, std::span<const TokenId>,         \
-                            MatrixView<T>);                                                     \
-  template void add_segments_and_positions(const Design&, const EmbeddingTables<T>&,            \
-                                           const StreamRows&, MatrixView<T>);                   \
+#define MASQUE_INSTANTIATE(T)                                                            \
+  template void embed_words(const Design&, const EmbeddingTables<T>&, const StreamRows&, \
+                            std::span<const TokenId>, MatrixView<T>);                    \
+  template void scale_words(const Design&, const StreamRows&, std::span<const TokenId>,  \
+                            MatrixView<T>);                                              \
+  template void add_segments_and_positions(const Design&, const EmbeddingTables<T>&,     \
+                                           const StreamRows&, MatrixView<T>);            \
   template void add_late_positions(MatrixView<const T>, const StreamRows&, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

@@ -23,8 +23,8 @@ struct BesideModel {
 /// if a folder, or a modules.json that is there, cannot be read.
 BesideModel beside_model(const store::Checkpoint& checkpoint);
 
-/// Returns beside_model().kept as files to write, those of links too. They are kept open in
-/// `opened`, which must stay until they are written. Throws InputError.
+/// Returns beside_model(`checkpoint`).kept as files to write, those of links too. They are kept
+/// open in `opened`, which must stay until they are written. Throws InputError.
 std::vector<store::OutputExtra> kept_files(const store::Checkpoint& checkpoint,
                                            std::deque<InputFile>& opened);
 
