@@ -458,6 +458,12 @@ void ModelGrowth::Plan::check_planned(const model::ModelPlan& larger) {
                     "hidden_size, which the width changes",
                     family_.name));
   }
+  if (larger.design.num_key_value_heads != after.num_key_value_heads) {
+    throw UsageError(
+        fmt::format("cannot make this model wider: the config of family {} says {} "
+                    "heads of keys and values, {} would be needed",
+                    family_.name, larger.design.num_key_value_heads, after.num_key_value_heads));
+  }
   if (deeper()) {
     after.num_hidden_layers = request_.layers;
     after.layers = larger.design.layers;

@@ -22,11 +22,13 @@ namespace masque::grow {
 namespace {
 
 /// The keys of config.json that say a size, by all families.
-constexpr std::array<std::string_view, 12> kWidths = {
-    "hidden_size", "n_embd",  "d_model", "dim",        "intermediate_size", "n_inner",
-    "d_ff",        "d_inner", "ffn_dim", "hidden_dim", "n_embed",           "inner_size"};
-constexpr std::array<std::string_view, 5> kHeads = {"num_attention_heads", "n_head", "num_heads",
-                                                    "n_heads", "num_key_value_heads"};
+constexpr std::array<std::string_view, 13> kWidths = {
+    "hidden_size", "n_embd",     "d_model",        "dim",     "intermediate_size",
+    "n_inner",     "d_ff",       "d_inner",        "ffn_dim", "hidden_dim",
+    "n_embed",     "inner_size", "ffn_hidden_size"};
+constexpr std::array<std::string_view, 7> kHeads = {
+    "num_attention_heads", "n_head",       "num_heads", "n_heads",
+    "num_key_value_heads", "num_kv_heads", "n_head_kv"};
 constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_layer", "n_layers",
                                                      "num_layers"};
 

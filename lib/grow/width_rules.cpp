@@ -351,7 +351,9 @@ TensorGrowth grow_tensor(const WidthSettings& settings, const model::PlacedTenso
       append_units(outputs, rows, begin);
       begin += role_shape(settings.before, own.role, own.part).rows;
     }
-    if (tensor.layout == model::TensorLayout::kHeadTriples) {
+    if (tensor.layout == model::TensorLayout::kHeadGroups) {
+      if (settings.before.num_key_value_heads != settings.before.num_attention_heads)
+        refuse("its queries are stored in groups with a key and a value");
       // Query, key and value of each head in turn.
       outputs = in_blocks(copied_heads(settings, false, part.layer), 3 * settings.before.head_size);
       if (settings.rule == WidthRule::kAki) take_copies_from_next(outputs);

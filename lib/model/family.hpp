@@ -34,7 +34,7 @@ struct BufferTensor {
 enum class TensorLayout {
   kOutIn,        ///< (out, in), as masque has it; a vector: its elements
   kInOut,        ///< (in, out)
-  kHeadTriples,  ///< (heads · 3 · head size, in): query, key and value of each head in turn
+  kHeadGroups,   ///< (out, in) by heads of keys: of each in turn its queries, its key, its value
   kNextRow,      ///< a vector, the next row of its place: GAU's γ and β
   kNextColumns,  ///< a vector, the next head_size columns of its place: a norm of each head
 };

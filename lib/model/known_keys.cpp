@@ -89,8 +89,8 @@ bool is_own_gate(const Judged& judged) {
 constexpr std::string_view kAny = "*";
 
 // A literal, since the rows below are constant expressions.
-#define MASQUE_DECODERS                                                              \
-  "cohere gemma gpt_neox granite llama mistral olmo phi phi3 qwen smollm3 stablelm " \
+#define MASQUE_DECODERS                                                                     \
+  "cohere falcon gemma gpt_neox granite llama mistral olmo phi phi3 qwen smollm3 stablelm " \
   "starcoder2"
 
 // The first row that has family and name counts. Sources: the configuration classes of

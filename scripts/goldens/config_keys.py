@@ -30,7 +30,8 @@ CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilb
          "roberta roformer_value t5_encoder t5_gated xlm_roberta xlnet "
          "mistral ministral qwen2 qwen3 qwen3_windows gemma gemma2 gemma3 gemma3_hub olmo olmo2 phi phi_tied phi3 "
          "phi3_window stablelm stablelm_serial smollm3 smollm3_windows granite cohere cohere_plain starcoder2 "
-         "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post").split()
+         "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post "
+         "falcon falcon_groups falcon_one_norm falcon_serial").split()
 IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
 FOREIGN = {
     "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
@@ -56,6 +57,8 @@ FOREIGN = {
     "apply_residual_connection_post_layernorm": [True], "slow_but_exact": [True], "rotary_dim": [2],
     "attention_layers": [["global"] * 2, ["local", "global"]], "window_size": [2],
     "attn_config": [{"alibi": False}, {"qk_ln": True}, {"prefix_lm": True}, {"alibi_bias_max": 4}, {"clip_qkv": 0.2}],
+    "new_decoder_architecture": [True], "multi_query": [False], "parallel_attn": [False],
+    "num_ln_in_parallel_attn": [1, 2], "num_kv_heads": [2, 1], "bias": [True], "ffn_hidden_size": [12],
     "no_bias": [False], "expansion_ratio": [2], "learned_pos_emb": [False], "max_seq_len": [64],
     "do_layer_norm_before": [False], "_remove_final_layer_norm": [True], "word_embed_proj_dim": [12],
     "enable_bias": [False], "layer_norm_elementwise_affine": [False],

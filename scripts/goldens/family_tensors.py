@@ -140,6 +140,12 @@ CASES = [
         attention_types=[[["global", "local"], 1]], bos_token_id=1, eos_token_id=1)),
     ("bloom", "plain", tr.BloomForCausalLM, dict(
         vocab_size=101, hidden_size=30, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=1)),
+    ("falcon", "groups", tr.FalconForCausalLM, dict(
+        vocab_size=101, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=2, ffn_hidden_size=47,
+        max_position_embeddings=37, bos_token_id=1, eos_token_id=1, new_decoder_architecture=True, bias=True)),
+    ("falcon", "serial", tr.FalconForCausalLM, dict(
+        vocab_size=101, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, ffn_hidden_size=47,
+        max_position_embeddings=37, bos_token_id=1, eos_token_id=1, multi_query=False, parallel_attn=False, bias=True)),
     ("mpt", "plain", tr.MptForCausalLM, dict(vocab_size=101, d_model=30, n_layers=2, n_heads=3, max_seq_len=37)),
     ("opt", "plain", tr.OPTForCausalLM, dict(
         vocab_size=101, hidden_size=30, num_hidden_layers=2, num_attention_heads=3, ffn_dim=47, word_embed_proj_dim=30,

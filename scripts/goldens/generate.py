@@ -21,7 +21,7 @@ import transformers as tr
 
 PROMPTS = [[43], [19, 5], [33, 1, 23, 33, 15, 3, 32], [7, 7, 7, 7], [2, 40, 11, 9, 30]]
 MODELS = ["gpt2", "llama", "gpt_neox", "mistral", "ministral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo", "olmo2",
-          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2", "gptj", "gpt_neo", "bloom", "mpt", "opt"]
+          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2", "gptj", "gpt_neo", "bloom", "mpt", "opt", "falcon_groups"]
 NEW = 10
 EOS = 33
 ENDS = [33, 7, 19, 2, 11, 23, 15, 30]

@@ -60,6 +60,8 @@ NEO = dict(vocab_size=45, hidden_size=24, num_layers=2, num_heads=3, max_positio
            eos_token_id=2)
 OPT = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
            max_position_embeddings=20, word_embed_proj_dim=24, bos_token_id=1, eos_token_id=2, pad_token_id=1)
+FALCON = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, ffn_hidden_size=40,
+              max_position_embeddings=20, bos_token_id=1, eos_token_id=2)
 LONGROPE = dict(rope_type="longrope", rope_theta=500.0, short_factor=[1.0, 1.1], long_factor=[1.3, 4.0],
                 original_max_position_embeddings=12)
 
@@ -300,5 +302,14 @@ CASES = [
     Case("opt_post", tr.OPTForCausalLM, grown(
         OPT, num_hidden_layers=1, do_layer_norm_before=False, enable_bias=False, activation_function="gelu",
         tie_word_embeddings=False)),
+    Case("falcon", tr.FalconForCausalLM, grown(FALCON, bias=True)),
+    Case("falcon_groups", tr.FalconForCausalLM, grown(
+        FALCON, new_decoder_architecture=True, num_kv_heads=2, bias=True, tie_word_embeddings=False)),
+    Case("falcon_one_norm", tr.FalconForCausalLM, grown(
+        FALCON, num_hidden_layers=1, new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1,
+        rope_parameters=dict(rope_type="default", rope_theta=500.0))),
+    Case("falcon_serial", tr.FalconForCausalLM, grown(
+        FALCON, num_hidden_layers=1, multi_query=False, parallel_attn=False, bias=True, activation="relu",
+        layer_norm_epsilon=1e-2)),
     Case("mpnet_buckets", tr.MPNetForMaskedLM, grown(MPNET, num_hidden_layers=1, relative_attention_num_buckets=48)),
 ]

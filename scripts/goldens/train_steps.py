@@ -68,6 +68,7 @@ CASES = [
     ("bloom", tr.BloomForCausalLM, "clm"),
     ("mpt", tr.MptForCausalLM, "clm"),
     ("opt", tr.OPTForCausalLM, "clm"),
+    ("falcon_groups", tr.FalconForCausalLM, "clm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
     ("mpnet", tr.MPNetForMaskedLM, "mlm"),

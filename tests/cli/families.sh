@@ -53,6 +53,7 @@ distilbert distilbert mlm
 electra electra_generator mlm
 esm esm mlm
 eurobert eurobert mlm
+falcon falcon_groups clm
 gau_alpha gau_alpha mlm
 gemma gemma2 clm
 gpt2 gpt2 clm

@@ -33,6 +33,11 @@ const char* const kOffset =
     "number, which cannot be divided; expected an untied one";
 const char* const kHeadNorms =
     "cannot make this model wider: norms of queries and keys have a tensor for each head";
+const char* const kOneKey =
+    "cannot make this model wider: the config of family falcon says 1 heads of keys and values, 2 "
+    "would be needed";
+const char* const kGroups =
+    "cannot make this model wider: its queries are stored in groups with a key and a value";
 const char* const kAlibi =
     "cannot make this model wider: position alibi has terms for each head or column; expected one "
     "that depends only on queries and keys, like rope";
@@ -54,6 +59,9 @@ const std::map<std::string, std::string>& refused() {
                                                               {"gemma3", kOffset},
                                                               {"gemma3_hub", kOffset},
                                                               {"stablelm", kHeadNorms},
+                                                              {"falcon", kOneKey},
+                                                              {"falcon_groups", kGroups},
+                                                              {"falcon_one_norm", kGroups},
                                                               {"bloom", kAlibi},
                                                               {"mpt", kAlibi},
                                                               {"mpt_plain", kAlibi}};

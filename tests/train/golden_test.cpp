@@ -37,6 +37,7 @@ constexpr const char* kCases[] = {
     "distilbert",
     "electra_generator",
     "esm",
+    "falcon_groups",
     "gau_alpha",
     "gemma2",
     "gemma3",

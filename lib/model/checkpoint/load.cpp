@@ -470,7 +470,7 @@ void read_elements(const store::Checkpoint& checkpoint, const store::TensorInfo&
 }
 
 bool is_as_stored(TensorLayout layout) {
-  return layout != TensorLayout::kInOut && layout != TensorLayout::kHeadTriples;
+  return layout != TensorLayout::kInOut && layout != TensorLayout::kHeadGroups;
 }
 
 /// The outputs of a transposed or interleaved tensor in the model's order.
@@ -485,14 +485,19 @@ void transpose(const PlacedTensor& tensor, const T* from, T* to) {
                      width);
     return;
   }
-  // Row ((h · 3 + part) · size + d) goes to ((part · heads + h) · size + d); a vector's elements
-  // are rows of one column.
+  // Rows of each part: in the file by heads, here one after another; a vector's elements are rows
+  // of one column.
   const Index width = tensor.vector ? 1 : columns;
-  const Index size = (tensor.vector ? columns : rows) / (3 * tensor.heads) * width;
-  for (Index h = 0; h < tensor.heads; ++h) {
-    for (Index part = 0; part < 3; ++part) {
-      std::copy_n(from + (h * 3 + part) * size, size, to + (part * tensor.heads + h) * size);
+  const Index group = (tensor.vector ? columns : rows) / tensor.heads;
+  Index first = 0;
+  Index before = 0;
+  for (const TensorPart& part : tensor.parts) {
+    const Index own = part.rows / tensor.heads;
+    for (Index h = 0; h < tensor.heads; ++h) {
+      std::copy_n(from + (h * group + before) * width, own * width, to + (first + h * own) * width);
     }
+    first += part.rows;
+    before += own;
   }
 }
 

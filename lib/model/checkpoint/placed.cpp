@@ -42,7 +42,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   tensor.vector = bias || vector;
   tensor.bias = bias;
   tensor.layout = bias && row.layout == TensorLayout::kInOut ? TensorLayout::kOutIn : row.layout;
-  tensor.heads = design.num_attention_heads;
+  tensor.heads = design.num_key_value_heads;
   if (tensor.vector) {
     tensor.rows = 1;
     tensor.columns = bias ? rows : columns;

@@ -32,14 +32,20 @@ std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat)
     case TensorLayout::kNextRow:
     case TensorLayout::kNextColumns: return {flat / width, flat % width};
     case TensorLayout::kInOut: return {flat % tensor.rows, flat / tensor.rows};
-    case TensorLayout::kHeadTriples: break;
+    case TensorLayout::kHeadGroups: break;
   }
   const Index rows = tensor.vector ? tensor.columns : tensor.rows;
-  const Index size = rows / (3 * tensor.heads);
-  const Index row = flat / width;
-  const Index head = row / (3 * size);
-  const Index part = row / size % 3;
-  return {(part * tensor.heads + head) * size + row % size, flat % width};
+  const Index head = flat / width / (rows / tensor.heads);
+  Index row = flat / width % (rows / tensor.heads);
+  Index first = 0;
+  for (const TensorPart& part : tensor.parts) {
+    const Index own = part.rows / tensor.heads;
+    if (row < own) return {first + head * own + row, flat % width};
+    row -= own;
+    first += part.rows;
+  }
+  MASQUE_CHECK(false);
+  return {};
 }
 
 store::OutputTensor output_of(std::shared_ptr<const NamedTensor> tensor) {

@@ -40,7 +40,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~h.{l}.self_attention.query_key_value",
        {Role::kQuery, Role::kKey, Role::kValue},
        Parts::kBoth,
-       TensorLayout::kHeadTriples},
+       TensorLayout::kHeadGroups},
       {"~h.{l}.self_attention.dense", {Role::kOutput}},
       {"~h.{l}.post_attention_layernorm", {Role::kFeedForwardNorm}},
       {"~h.{l}.mlp.dense_h_to_4h", {Role::kUp}},

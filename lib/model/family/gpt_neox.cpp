@@ -45,7 +45,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~layers.{l}.attention.query_key_value",
        {Role::kQuery, Role::kKey, Role::kValue},
        parts,
-       TensorLayout::kHeadTriples},
+       TensorLayout::kHeadGroups},
       {"~layers.{l}.attention.dense", {Role::kOutput}, parts},
       {"~layers.{l}.post_attention_layernorm", {Role::kFeedForwardNorm}},
       {"~layers.{l}.mlp.dense_h_to_4h", {Role::kUp}},
