@@ -135,6 +135,11 @@ TEST_CASE("positions follow the family") {
   CHECK(numbered(R"({"input_ids":[7,8],"position_ids":[2,5]})", bert) == Positions{2, 5});
   CHECK(numbered(R"({"input_ids":[7,8],"position_ids":[2,5]})", roberta) == Positions{0, 3});
   CHECK(numbered(R"({"ids":[7,8],"pos":[2,5]})", roberta) == Positions{2, 5});
+  // OPT counts what attention_mask shows, padding or not; its offset is not in position_ids.
+  const PositionRule opt{.skips_hidden = true};
+  CHECK(numbered(left, opt).empty());
+  CHECK(numbered(mixed, opt).empty());
+  CHECK(numbered(R"({"input_ids":[7,8],"position_ids":[2,5]})", opt) == Positions{2, 5});
 }
 
 TEST_CASE("Hugging Face's names, and padding that goes away") {
