@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_lay
 constexpr const char* kPoolingConfig = "1_Pooling/config.json";
 constexpr const char* kPooledSize = "word_embedding_dimension";
 
-/// Sizes that stand beside the hidden size and are it, by all families.
+/// Keys that are the hidden size too, if they have its value, by all families.
 constexpr std::array<std::string_view, 3> kAlsoHidden = {"embedding_size", "pooler_hidden_size",
                                                          "word_embed_proj_dim"};
 

@@ -155,12 +155,16 @@ ModelPlan decoder_plan(Design design, const FamilyConfig& config, std::vector<Te
   plan.prefix = "model.";
   plan.design = std::move(design);
   plan.rows = std::move(rows);
+  add_lm_head(plan, config, tied);
+  plan.buffers = {{".rotary_emb.inv_freq"}};
+  return plan;
+}
+
+void add_lm_head(ModelPlan& plan, const FamilyConfig& config, bool tied) {
   HeadDesign head = vocabulary_head(plan.design, config);
   head.tied = config.flag("tie_word_embeddings", tied);
   const char* what = head.kind == HeadKind::kCausal ? "causal-LM head" : "masked-LM head";
   plan.heads = {bare_head(head, config, what, "lm_head.weight")};
-  plan.buffers = {{".rotary_emb.inv_freq"}};
-  return plan;
 }
 
 double root_of_width(const Design& design, const FamilyConfig& config) {

@@ -88,6 +88,9 @@ std::vector<TensorRow> llama_rows(const DecoderParts& parts);
 ModelPlan decoder_plan(Design design, const FamilyConfig& config, std::vector<TensorRow> rows,
                        bool tied);
 
+/// The head of `plan`: lm_head alone, which is tied where `config` says so, else as `tied`.
+void add_lm_head(ModelPlan& plan, const FamilyConfig& config, bool tied);
+
 /// √hidden_size of `design`, in the type of which `config` says that transformers computes in it.
 double root_of_width(const Design& design, const FamilyConfig& config);
 

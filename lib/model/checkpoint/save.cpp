@@ -371,8 +371,8 @@ void add_angles(const Design& design, ConfigText& to) {
   const std::string thetas = by_layer(design, [&](const LayerDesign& layer) {
     return layer.rotary.frequencies.empty() ? "none" : fmt::format("{}", base(layer));
   });
-  const bool alike = LayerList(thetas).choices().size() <= 1 && pairs > 0;
-  if (alike) {
+  const bool same = LayerList(thetas).choices().size() <= 1 && pairs > 0;
+  if (same) {
     to.member("rope_theta", base(design.layers.front()));
   } else {
     to.member("rope_theta", thetas);

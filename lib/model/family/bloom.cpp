@@ -1,4 +1,5 @@
 // BLOOM: pre-norm decoder with ALiBi and a norm of the embeddings. Scao 2022, arXiv:2211.05100.
+#include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -47,8 +48,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~h.{l}.mlp.dense_4h_to_h", {Role::kDown}},
       {"~ln_f", {Role::kFinalNorm}},
   };
-  const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, true);
   return plan;
 }
 

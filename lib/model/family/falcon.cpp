@@ -89,8 +89,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   if (layers.norms != NormPlacement::kParallelShared)
     plan.rows.push_back(
         {layer + (two ? "ln_mlp" : "post_attention_layernorm"), {Role::kFeedForwardNorm}});
-  const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, true);
   plan.buffers = {{".rotary_emb.inv_freq"}};
   return plan;
 }

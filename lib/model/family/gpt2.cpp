@@ -2,6 +2,7 @@
 // value in one. Radford 2019.
 #include <cmath>
 
+#include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -55,8 +56,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~h.{l}.mlp.c_proj", {Role::kDown}, Parts::kBoth, TensorLayout::kInOut},
       {"~ln_f", {Role::kFinalNorm}},
   };
-  const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, true);
   plan.buffers = {{".attn.bias", BufferTensor::Content::kCausal}, {".attn.masked_bias"}};
   return plan;
 }

@@ -33,7 +33,8 @@ std::vector<bool> read_local(const Design& design, const FamilyConfig& config) {
   // Each item is a list of kinds, and how often it repeats.
   for (const JsonValue& item : root.find(kTypes)->items) {
     const auto times = item.items.size() == 2 ? item.items[1].integer() : std::nullopt;
-    if (!times) config.refuse(kTypes, "lists of kinds of layers with how often each repeats");
+    if (!times || item.items[0].items.empty())
+      config.refuse(kTypes, "lists of kinds of layers with how often each repeats");
     for (std::uint64_t i = 0; i < *times && layer <= local.size(); ++i) {
       for (const JsonValue& kind : item.items[0].items) {
         if (layer == local.size()) config.refuse(kTypes, "as many layers as num_layers");
@@ -86,8 +87,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~h.{l}.mlp.c_proj", {Role::kDown}},
       {"~ln_f", {Role::kFinalNorm}},
   };
-  const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, true);
   plan.buffers = {{".attn.attention.bias"}, {".attn.attention.masked_bias"}};
   return plan;
 }

@@ -1,5 +1,6 @@
 // GPT-J: decoder with rotary positions on the first features of each head, in neighbouring pairs;
 // attention and feed-forward layer side by side after one norm. Wang 2021.
+#include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 #include "model/rotary_config.hpp"
 
@@ -52,9 +53,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~h.{l}.mlp.fc_out", {Role::kDown}},
       {"~ln_f", {Role::kFinalNorm}},
   };
-  HeadDesign head = vocabulary_head(plan.design, config);
-  head.tied = config.flag("tie_word_embeddings", false);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, false);
   plan.heads[0].rows = {{"lm_head.bias", {Role::kDecoder}, Parts::kBiasTensor}};
   plan.heads[0].evidence = "lm_head.bias|lm_head.weight";
   plan.buffers = {{".attn.bias", BufferTensor::Content::kCausal},

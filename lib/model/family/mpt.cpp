@@ -1,4 +1,5 @@
 // MPT: pre-norm decoder with ALiBi and without biases. MosaicML 2023.
+#include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -10,7 +11,7 @@ void read_attention(const FamilyConfig& attention, Design& design) {
   attention.expect_flag("prefix_lm", false);
   attention.expect_flag("qk_ln", false);
   attention.expect_flag("attn_uses_sequence_id", false);
-  // transformers adds ALiBi whatever is said here.
+  // transformers adds ALiBi whatever this flag is.
   attention.expect_flag("alibi", true);
   attention.expect_number("alibi_bias_max", 8);
   if (attention.has("clip_qkv")) design.clip_qkv = attention.positive("clip_qkv", 1);
@@ -58,8 +59,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
       {"~blocks.{l}.ffn.down_proj", {Role::kDown}, Parts::kWeight},
       {"~norm_f", {Role::kFinalNorm}, Parts::kWeight},
   };
-  const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, true);
   return plan;
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// Whether `config` is of the authors' files.
 bool has_own_options(const FamilyConfig& config) { return config.has("n_embd"); }
 
-/// What the authors' code can do besides.
+/// Throws InputError for options of the authors' code that masque does not have.
 void check_own_options(const FamilyConfig& config) {
   config.expect_flag("prenorm", false);
   config.expect_flag("parallel_block", false);

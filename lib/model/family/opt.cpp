@@ -1,6 +1,7 @@
 // OPT: decoder with learned positions, pre-norm or post-norm. Zhang 2022, arXiv:2205.01068.
 #include <string>
 
+#include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -57,8 +58,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   if (!plan.design.norm_weights) {
     std::erase_if(plan.rows, [](const TensorRow& row) { return is_norm(row.roles.front()); });
   }
-  const HeadDesign head = vocabulary_head(plan.design, config);
-  plan.heads = {bare_head(head, config, "causal-LM head", "lm_head.weight")};
+  add_lm_head(plan, config, true);
   return plan;
 }
 
