@@ -4,8 +4,10 @@
 #include <array>
 #include <complex>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/string/comma_list.hpp"
 #include "kernel/activation_reference.hpp"
 #include "kernel/activation_rows.hpp"
 #include "kernel/number/scalar.hpp"
@@ -14,9 +16,7 @@
 namespace masque::kernel {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Activation>, 18> kNames{{
-    {"none", Activation::kNone},
-    {"linear", Activation::kNone},
+constexpr std::array<std::pair<std::string_view, Activation>, 26> kNames{{
     {"gelu", Activation::kGelu},
     {"gelu_python", Activation::kGelu},
     {"gelu_tanh", Activation::kGeluTanh},
@@ -33,6 +33,16 @@ constexpr std::array<std::pair<std::string_view, Activation>, 18> kNames{{
     {"tanh", Activation::kTanh},
     {"sigmoid", Activation::kSigmoid},
     {"logistic", Activation::kSigmoid},
+    {"quick_gelu", Activation::kQuickGelu},
+    {"gelu_10", Activation::kClippedGelu},
+    {"mish", Activation::kMish},
+    {"leaky_relu", Activation::kLeakyRelu},
+    {"relu6", Activation::kRelu6},
+    {"laplace", Activation::kLaplace},
+    {"hardswish", Activation::kHardSwish},
+    {"sqrtsoftplus", Activation::kSqrtSoftplus},
+    {"linear", Activation::kNone},
+    {"none", Activation::kNone},
 }};
 
 }  // namespace
@@ -42,6 +52,12 @@ std::optional<Activation> find_activation(std::string_view name) {
     if (known == name) return value;
   }
   return std::nullopt;
+}
+
+std::string activation_names() {
+  std::vector<std::string_view> names;
+  for (const auto& known : kNames) names.push_back(known.first);
+  return or_list(names);
 }
 
 template <class T>

@@ -162,11 +162,7 @@ std::string FamilyConfig::text(std::string_view name, std::string_view fallback)
 kernel::Activation FamilyConfig::activation(std::string_view name,
                                             std::string_view fallback) const {
   const auto found = kernel::find_activation(text(name, fallback));
-  if (!found) {
-    refuse(name,
-           "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, relu2, silu, swish, tanh "
-           "or sigmoid");
-  }
+  if (!found) refuse(name, kernel::activation_names());
   return *found;
 }
 

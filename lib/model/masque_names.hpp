@@ -73,14 +73,22 @@ inline constexpr Words<PositionType, 4> kPositionTypes{{{"learned", PositionType
                                                         {"sinusoidal", PositionType::kSinusoidal},
                                                         {"rotary", PositionType::kRotary}}};
 /// Words that are written for activations; kernel::find_activation reads these and others.
-inline constexpr Words<kernel::Activation, 7> kActivations{
+inline constexpr Words<kernel::Activation, 15> kActivations{
     {{"gelu", kernel::Activation::kGelu},
      {"gelu_new", kernel::Activation::kGeluTanh},
      {"relu", kernel::Activation::kRelu},
      {"relu2", kernel::Activation::kSquaredRelu},
      {"silu", kernel::Activation::kSwish},
      {"tanh", kernel::Activation::kTanh},
-     {"sigmoid", kernel::Activation::kSigmoid}}};
+     {"sigmoid", kernel::Activation::kSigmoid},
+     {"quick_gelu", kernel::Activation::kQuickGelu},
+     {"gelu_10", kernel::Activation::kClippedGelu},
+     {"mish", kernel::Activation::kMish},
+     {"leaky_relu", kernel::Activation::kLeakyRelu},
+     {"relu6", kernel::Activation::kRelu6},
+     {"laplace", kernel::Activation::kLaplace},
+     {"hardswish", kernel::Activation::kHardSwish},
+     {"sqrtsoftplus", kernel::Activation::kSqrtSoftplus}}};
 
 /// The word of `words` for `value`; empty if it has none. As valid as `words`.
 template <class E, std::size_t N>

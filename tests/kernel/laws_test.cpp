@@ -3,7 +3,9 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -16,6 +18,7 @@
 #include "kernel/rotary.hpp"
 #include "kernel/rotary_reference.hpp"
 #include "kernel/softmax/softmax.hpp"
+#include "support/table.hpp"
 
 namespace masque::test {
 namespace {
@@ -44,7 +47,9 @@ TEST_CASE_TEMPLATE("an activation gives the same in place and apart", T, float, 
   RandomStream(3, "x").normal(0, numbers.span().size(), numbers.span().data());
   RandomStream(3, "d").normal(0, slopes.span().size(), slopes.span().data());
   for (const std::string_view name :
-       {"none", "gelu", "gelu_tanh", "relu", "squared_relu", "swish", "tanh", "sigmoid"}) {
+       {"none", "gelu", "gelu_tanh", "relu", "squared_relu", "swish", "tanh", "sigmoid",
+        "quick_gelu", "gelu_10", "mish", "leaky_relu", "relu6", "laplace", "hardswish",
+        "sqrtsoftplus"}) {
     CAPTURE(name);
     const kernel::Activation f = *kernel::find_activation(name);
     Matrix<T> x(rows, columns), d_y(rows, columns), y(rows, columns);
@@ -251,6 +256,36 @@ TEST_CASE("dropout: the share that falls, the scale of the rest, and the place d
   CHECK(std::equal(row.span().begin(), row.span().end(), x.view().row(7)));
 }
 
+/// The value and slope of `f` at `x`, in T.
+template <class T>
+std::pair<double, double> activated_at(kernel::Activation f, double x) {
+  Matrix<T> in(1, 1), slope(1, 1);
+  *in.data() = static_cast<T>(x);
+  *slope.data() = 1;
+  kernel::activation_backward<T>(f, std::as_const(in).view(), slope.view());
+  kernel::activation_forward<T>(f, in.view());
+  return {static_cast<double>(*in.data()), static_cast<double>(*slope.data())};
+}
+
+TEST_CASE_TEMPLATE("activations have the values and slopes of transformers' ACT2FN", T, float,
+                   double) {
+  // gelu_fast has a rounded constant.
+  const double tolerance = std::is_same_v<T, double> ? 1e-11 : 1e-6;
+  std::set<std::string> names;
+  for (const Row& row : read_table(MASQUE_TEST_DATA "/kernel/activations.tsv", 4)) {
+    CAPTURE(row[0]);
+    CAPTURE(row[1]);
+    const auto f = kernel::find_activation(row[0]);
+    REQUIRE(f.has_value());
+    const double wanted = std::stod(row[2]), wanted_slope = std::stod(row[3]);
+    const auto [value, slope] = activated_at<T>(*f, std::stod(row[1]));
+    CHECK(std::fabs(value - wanted) <= tolerance * std::max(1.0, std::fabs(wanted)));
+    CHECK(std::fabs(slope - wanted_slope) <= tolerance * std::max(1.0, std::fabs(wanted_slope)));
+    names.insert(row[0]);
+  }
+  CHECK(names.size() == 22);
+}
+
 TEST_CASE("activations have the names of config.json") {
   using kernel::Activation;
   CHECK(kernel::find_activation("gelu") == Activation::kGelu);
@@ -258,7 +293,9 @@ TEST_CASE("activations have the names of config.json") {
   CHECK(kernel::find_activation("gelu_pytorch_tanh") == Activation::kGeluTanh);
   CHECK(kernel::find_activation("silu") == Activation::kSwish);
   CHECK(kernel::find_activation("relu2") == Activation::kSquaredRelu);
-  CHECK(!kernel::find_activation("gelu_10"));
+  CHECK(kernel::find_activation("gelu_10") == Activation::kClippedGelu);
+  CHECK(!kernel::find_activation("prelu"));
+  CHECK(!kernel::find_activation("xielu"));
 }
 
 }  // namespace

@@ -293,7 +293,7 @@ TEST_CASE("what masque does not have is refused by name and value") {
     const char* value;
     const char* expected;
   } kCases[] = {
-      {"bert", "hidden_act", "\"gelu_10\"", "hidden_act is \"gelu_10\", expected gelu,"},
+      {"bert", "hidden_act", "\"prelu\"", "hidden_act is \"prelu\", expected gelu,"},
       {"bert", "hidden_act", "3", "hidden_act is 3, expected text"},
       {"bert", "position_embedding_type", "\"relative_key\"",
        "position_embedding_type is \"relative_key\", expected \"absolute\""},

@@ -97,10 +97,22 @@ inline std::vector<KernelCase> small_kernel_cases() {
     cases.push_back({"log_probability", O::kLogProbability, rows, columns, inputs});
   }
   const std::vector<std::pair<std::string, Activation>> activations = {
-      {"gelu", Activation::kGelu},   {"gelu_tanh", Activation::kGeluTanh},
-      {"relu", Activation::kRelu},   {"squared_relu", Activation::kSquaredRelu},
-      {"swish", Activation::kSwish}, {"tanh", Activation::kTanh},
-      {"none", Activation::kNone},   {"sigmoid", Activation::kSigmoid}};
+      {"gelu", Activation::kGelu},
+      {"gelu_tanh", Activation::kGeluTanh},
+      {"relu", Activation::kRelu},
+      {"squared_relu", Activation::kSquaredRelu},
+      {"swish", Activation::kSwish},
+      {"tanh", Activation::kTanh},
+      {"none", Activation::kNone},
+      {"sigmoid", Activation::kSigmoid},
+      {"quick_gelu", Activation::kQuickGelu},
+      {"clipped_gelu", Activation::kClippedGelu},
+      {"mish", Activation::kMish},
+      {"leaky_relu", Activation::kLeakyRelu},
+      {"relu6", Activation::kRelu6},
+      {"laplace", Activation::kLaplace},
+      {"hardswish", Activation::kHardSwish},
+      {"sqrtsoftplus", Activation::kSqrtSoftplus}};
   for (const auto& [name, f] : activations) {
     cases.push_back({name, O::kActivation, 3, 21, 0, f});
     cases.push_back({"gated_" + name, O::kGated, 3, 21, 0, f});
@@ -168,11 +180,19 @@ inline void add_variant_cases(std::vector<KernelCase>& cases) {
   using kernel::Activation;
   using O = Operation;
   constexpr Index kRows = 1024;
-  for (const auto& [name, f] :
-       std::vector<std::pair<std::string, Activation>>{{"relu", Activation::kRelu},
-                                                       {"squared_relu", Activation::kSquaredRelu},
-                                                       {"tanh", Activation::kTanh},
-                                                       {"sigmoid", Activation::kSigmoid}}) {
+  for (const auto& [name, f] : std::vector<std::pair<std::string, Activation>>{
+           {"relu", Activation::kRelu},
+           {"squared_relu", Activation::kSquaredRelu},
+           {"tanh", Activation::kTanh},
+           {"sigmoid", Activation::kSigmoid},
+           {"quick_gelu", Activation::kQuickGelu},
+           {"clipped_gelu", Activation::kClippedGelu},
+           {"mish", Activation::kMish},
+           {"leaky_relu", Activation::kLeakyRelu},
+           {"relu6", Activation::kRelu6},
+           {"laplace", Activation::kLaplace},
+           {"hardswish", Activation::kHardSwish},
+           {"sqrtsoftplus", Activation::kSqrtSoftplus}}) {
     cases.push_back({name, O::kActivation, kRows, 3072, 0, f});
   }
   cases.push_back({"gated_gelu", O::kGated, kRows, 3072, 0, Activation::kGelu});

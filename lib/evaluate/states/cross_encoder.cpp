@@ -21,7 +21,9 @@ std::optional<kernel::Activation> named_activation(JsonSettings& settings, std::
   const std::optional<std::string> given = settings.string(name);
   if (!given) return std::nullopt;
   const auto found = find_torch_activation(*given);
-  if (!found) settings.refuse(name, "torch.nn's Identity, Tanh, ReLU, GELU, SiLU or Sigmoid");
+  if (!found)
+    settings.refuse(
+        name, "torch.nn's Identity, Tanh, ReLU, GELU, SiLU, Sigmoid, LeakyReLU, Mish or ReLU6");
   return found;
 }
 

@@ -25,20 +25,25 @@ namespace {
 constexpr std::int64_t kMostNumbers = 1 << 20;
 
 /// The classes of torch that a module may name.
-constexpr std::array<std::pair<std::string_view, kernel::Activation>, 6> kTorchActivations{
+constexpr std::array<std::pair<std::string_view, kernel::Activation>, 9> kTorchActivations{
     {{"Identity", kernel::Activation::kNone},
      {"Tanh", kernel::Activation::kTanh},
      {"ReLU", kernel::Activation::kRelu},
      {"GELU", kernel::Activation::kGelu},
      {"SiLU", kernel::Activation::kSwish},
-     {"Sigmoid", kernel::Activation::kSigmoid}}};
+     {"Sigmoid", kernel::Activation::kSigmoid},
+     {"LeakyReLU", kernel::Activation::kLeakyRelu},
+     {"Mish", kernel::Activation::kMish},
+     {"ReLU6", kernel::Activation::kRelu6}}};
 
 kernel::Activation dense_activation(JsonSettings& settings) {
   constexpr std::string_view kName = "activation_function";
   const std::optional<std::string> given = settings.string(kName);
   if (!given) return kernel::Activation::kTanh;
   const auto found = find_torch_activation(*given);
-  if (!found) settings.refuse(kName, "torch.nn's Identity, Tanh, ReLU, GELU, SiLU or Sigmoid");
+  if (!found)
+    settings.refuse(
+        kName, "torch.nn's Identity, Tanh, ReLU, GELU, SiLU, Sigmoid, LeakyReLU, Mish or ReLU6");
   return *found;
 }
 

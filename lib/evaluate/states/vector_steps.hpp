@@ -42,8 +42,8 @@ struct VectorStep {
 };
 
 /// The activation of the class of torch.nn with the full `name`,
-/// "torch.nn.modules.activation.Tanh": Identity, Tanh, ReLU, GELU, SiLU or Sigmoid; nothing for
-/// others.
+/// "torch.nn.modules.activation.Tanh": Identity, Tanh, ReLU, GELU, SiLU, Sigmoid, LeakyReLU, Mish
+/// or ReLU6; nothing for others.
 std::optional<kernel::Activation> find_torch_activation(std::string_view name);
 
 /// Reads the Dense in the folder `path`, config.json and weights, and adds to `unknown` the
