@@ -55,7 +55,10 @@ std::vector<Entry> Command::entries() const {
   all.push_back(
       builtin("--man", "prints the manual page of all commands; read it with 'man -l -'"));
   all.push_back(
-      builtin("--completion", "prints a completion script for this shell", completion_shells()));
+      builtin("--completion",
+              "prints a completion script for this shell; hf: the names of the models in the local "
+              "Hugging Face cache",
+              completion_words()));
   return all;
 }
 
@@ -71,7 +74,7 @@ std::string Command::builtin_text(const std::function<bool(const char*)>& given,
   if (given("--man")) return man_page(*this);
   if (!given("--completion")) return "";
   return completion(*this,
-                    find_word("--completion", completion_shells(), typed("--completion").back()));
+                    find_word("--completion", completion_words(), typed("--completion").back()));
 }
 
 // The text of --help, from the same declarations that parsing follows.

@@ -1,6 +1,7 @@
 #include "cli/completion.hpp"
 
 #include "base/error.hpp"
+#include "cli/hub_cache.hpp"
 
 namespace masque::cli {
 
@@ -22,16 +23,25 @@ std::vector<std::string> completion_shells() {
   return names;
 }
 
-std::string completion(const Command& tool, std::size_t shell) {
-  MASQUE_CHECK(shell < std::size(kScripts));
-  return kScripts[shell].write(tool);
+std::vector<std::string> completion_words() {
+  std::vector<std::string> words = completion_shells();
+  words.emplace_back(kCompletionHub);
+  return words;
+}
+
+std::string completion(const Command& tool, std::size_t word) {
+  MASQUE_CHECK(word <= std::size(kScripts));
+  if (word < std::size(kScripts)) return kScripts[word].write(tool);
+  std::string names;
+  for (const std::string& name : hub_names(hub_cache_folder())) names += name + "\n";
+  return names;
 }
 
 CompletionKind completion_kind_of(const Entry& entry) {
   if (!entry.words.empty()) return CompletionKind::kWords;
   if (entry.positional) return CompletionKind::kFiles;
   if (entry.value == "DIR") return CompletionKind::kFolders;
-  for (const char* name : {"FILE", "DIR", "OUTPUT", "CHECKPOINT", "PATH"}) {
+  for (const char* name : {"FILE", "DIR", "OUTPUT", "CHECKPOINT", "MODEL", "PATH"}) {
     if (entry.value.find(name) != std::string::npos) return CompletionKind::kFiles;
   }
   return CompletionKind::kNothing;

@@ -1,5 +1,6 @@
 // Completion scripts for shells, from the same declarations that parsing and --help follow. They
-// complete sub-commands, options, the words of a choice, and files where files can stand.
+// complete sub-commands, options, the words of a choice, and files where files can stand, or the
+// names of models of the local Hugging Face cache.
 #pragma once
 
 #include <string>
@@ -13,8 +14,15 @@ namespace masque::cli {
 /// The shells that have one: bash, zsh, fish.
 std::vector<std::string> completion_shells();
 
-/// The script for `tool` and all its sub-commands; `shell` is an index of completion_shells().
-std::string completion(const Command& tool, std::size_t shell);
+/// The words of --completion: completion_shells(), then kCompletionHub.
+std::vector<std::string> completion_words();
+/// The word of --completion that prints names of models; the scripts call the tool with it.
+inline constexpr const char* kCompletionHub = "hf";
+
+/// What --completion prints for `tool` and an index `word` of completion_words(): the script for it
+/// and all its sub-commands; or the names of the models in the local Hugging Face cache, a line
+/// each.
+std::string completion(const Command& tool, std::size_t word);
 
 /// The script of bash for `tool` and all its sub-commands: text to be evaluated by that shell, the
 /// declarations' texts quoted for it.
@@ -34,7 +42,8 @@ enum class CompletionKind {
 
 /// What a shell offers for `entry`, an option with a value or an argument: its words if it has
 /// some; files for every other argument and for options whose value's name has FILE, DIR, OUTPUT,
-/// CHECKPOINT or PATH in it, folders if it is DIR alone; otherwise nothing.
+/// CHECKPOINT, MODEL or PATH in it, folders if it is DIR alone; otherwise nothing. Where it offers
+/// files and the word begins with "hf:", it offers names of models (kCompletionHub).
 CompletionKind completion_kind_of(const Entry& entry);
 
 /// `text` in single quotes; `quote` (by default POSIX's) stands for a single quote in them.

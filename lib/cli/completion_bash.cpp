@@ -37,6 +37,25 @@ std::string value_action(const Entry& entry) {
   return "";
 }
 
+/// hf:OWNER/NAME, three words to bash, which wants what follows the colon alone.
+std::string hub_names_part(const Command& tool) {
+  return fmt::format(
+      "  local typed=$cur skipped=\n"
+      "  if [[ $cur == : && $prev == hf ]]; then\n"
+      "    typed=hf: skipped=hf:\n"
+      "  elif [[ $prev == : && ${{COMP_WORDS[COMP_CWORD - 2]}} == hf ]]; then\n"
+      "    typed=hf:$cur skipped=hf:\n"
+      "  fi\n"
+      "  if [[ $typed == hf:* ]]; then\n"
+      "    while IFS= read -r word; do\n"
+      "      [[ $word == \"$typed\"* ]] && COMPREPLY+=(\"${{word#\"$skipped\"}}\")\n"
+      "    done < <({} --completion {} 2>/dev/null)\n"
+      "    compopt +o default 2>/dev/null\n"
+      "    return 0\n"
+      "  fi\n",
+      shell_quoted(tool.name()), kCompletionHub);
+}
+
 void collect(const Command& command, Branches& branches) {
   const std::string path = command.full_name();
   std::vector<std::string> options;
@@ -109,6 +128,7 @@ std::string bash_completion(const Command& tool) {
       "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD - 1}}\"; do\n"
       "    [[ $word == -- ]] && return 0\n"
       "  done\n"
+      "{}"
       "  case \"$path $prev\" in\n"
       "{}"
       "    *)\n"
@@ -125,7 +145,8 @@ std::string bash_completion(const Command& tool) {
       "  return 0\n"
       "}}\n"
       "complete -o default -F {} {}\n",
-      branches.values, branches.commands, function, shell_quoted(tool.name()));
+      hub_names_part(tool), branches.values, branches.commands, function,
+      shell_quoted(tool.name()));
   return out;
 }
 

@@ -28,12 +28,12 @@ std::string names_of(const Entry& entry) {
   return out;
 }
 
-std::string value_of(const Entry& entry) {
+std::string value_of(const Entry& entry, const std::string& condition) {
   if (entry.is_flag()) return "";
   switch (completion_kind_of(entry)) {
     case CompletionKind::kWords:
       return " -x -a " + fish_quoted(fmt::format("{}", fmt::join(entry.words, " ")));
-    case CompletionKind::kFiles: return " -r -F";
+    case CompletionKind::kFiles: return fmt::format(" -r -F -a '({}_hub)'", condition);
     case CompletionKind::kFolders: return " -x -a '(__fish_complete_directories)'";
     case CompletionKind::kNothing: break;
   }
@@ -50,13 +50,13 @@ void append_command(std::string& out, const Command& command, const Command& too
   const std::vector<Entry> all = command.entries();
   const bool takes_files =
       std::any_of(all.begin(), all.end(), [](const Entry& entry) { return entry.positional; });
-  if (!takes_files) out += start + " -f\n";
+  out += start + (takes_files ? fmt::format(" -a '({}_hub)'\n", condition) : " -f\n");
   for (const auto& child : command.subcommands()) {
     out += fmt::format("{} -a {} -d {}\n", start, child->name(), fish_quoted(child->summary()));
   }
   for (const Entry& entry : all) {
     if (entry.positional) continue;
-    out += fmt::format("{}{}{} -d {}\n", start, names_of(entry), value_of(entry),
+    out += fmt::format("{}{}{} -d {}\n", start, names_of(entry), value_of(entry, condition),
                        fish_quoted(entry.help));
   }
   for (const auto& child : command.subcommands()) {
@@ -82,8 +82,12 @@ std::string fish_completion(const Command& tool) {
       "    set -l words (commandline -opc)[2..-1]\n"
       "    set -l next (math (count $argv) + 1)\n"
       "    {2}_in $argv; and not string match -qr -- '^[^-]' \"$words[$next]\"\n"
+      "end\n"
+      "# Names of models of the local Hugging Face cache, after hf:.\n"
+      "function {2}_hub\n"
+      "    string match -q 'hf:*' -- (commandline -ct); and {0} --completion {3}\n"
       "end\n",
-      tool.name(), kVersion, condition);
+      tool.name(), kVersion, condition, kCompletionHub);
   append_command(out, tool, tool, condition, "");
   return out;
 }

@@ -20,7 +20,7 @@ std::string spec(std::string_view text) {
 }
 
 /// ":what:how" of a value.
-std::string value_spec(const std::string& name, const Entry& entry) {
+std::string value_spec(const std::string& name, const Entry& entry, const std::string& paths) {
   std::string how = " ";
   switch (completion_kind_of(entry)) {
     case CompletionKind::kWords:
@@ -28,7 +28,7 @@ std::string value_spec(const std::string& name, const Entry& entry) {
       for (const std::string& word : entry.words) how += (how.empty() ? "" : " ") + spec(word);
       how = "(" + how + ")";
       break;
-    case CompletionKind::kFiles: how = "_files"; break;
+    case CompletionKind::kFiles: how = paths; break;
     case CompletionKind::kFolders: how = "_files -/"; break;
     case CompletionKind::kNothing: break;
   }
@@ -42,7 +42,7 @@ std::string function_name(const Command& command) {
 }
 
 /// The arguments of _arguments for the options, a line each.
-std::string option_specs(const Command& command) {
+std::string option_specs(const Command& command, const std::string& paths) {
   std::string out;
   for (const Entry& entry : command.entries()) {
     if (entry.positional) continue;
@@ -51,7 +51,7 @@ std::string option_specs(const Command& command) {
         entry.repeated ? "*" : fmt::format("({})", fmt::join(spellings, " "));
     for (const std::string& name : spellings) {
       const char* joined = entry.is_flag() ? "" : name.starts_with("--") ? "=" : "+";
-      const std::string value = entry.is_flag() ? "" : value_spec(entry.value, entry);
+      const std::string value = entry.is_flag() ? "" : value_spec(entry.value, entry, paths);
       out += fmt::format(" \\\n    {}", shell_quoted(fmt::format("{}{}{}[{}]{}", others, name,
                                                                  joined, spec(entry.help), value)));
     }
@@ -59,28 +59,28 @@ std::string option_specs(const Command& command) {
   return out;
 }
 
-void append_leaf(std::string& out, const Command& command) {
-  out +=
-      fmt::format("{}() {{\n  _arguments -s -S{}", function_name(command), option_specs(command));
+void append_leaf(std::string& out, const Command& command, const std::string& paths) {
+  out += fmt::format("{}() {{\n  _arguments -s -S{}", function_name(command),
+                     option_specs(command, paths));
   for (const Entry& entry : command.entries()) {
     if (!entry.positional) continue;
     out += fmt::format(" \\\n    {}", shell_quoted((entry.repeated   ? "*"
                                                     : entry.required ? ""
                                                                      : ":") +
-                                                   value_spec(entry.names, entry)));
+                                                   value_spec(entry.names, entry, paths)));
   }
   out += "\n}\n\n";
 }
 
-void append_command(std::string& out, const Command& command) {
+void append_command(std::string& out, const Command& command, const std::string& paths) {
   if (command.subcommands().empty()) {
-    append_leaf(out, command);
+    append_leaf(out, command, paths);
     return;
   }
   std::string described;
   std::string cases;
   for (const auto& child : command.subcommands()) {
-    append_command(out, *child);
+    append_command(out, *child, paths);
     described +=
         fmt::format("        {}\n", shell_quoted(spec(child->name()) + ":" + child->summary()));
     cases += fmt::format("        {}) {} && ret=0 ;;\n", child->name(), function_name(*child));
@@ -108,8 +108,8 @@ void append_command(std::string& out, const Command& command) {
       "  esac\n"
       "  return ret\n"
       "}}\n\n",
-      function_name(command), option_specs(command), described,
-      command.acts() ? "      _files && ret=0\n" : "", cases);
+      function_name(command), option_specs(command, paths), described,
+      command.acts() ? fmt::format("      {} && ret=0\n", paths) : "", cases);
 }
 
 }  // namespace
@@ -121,7 +121,16 @@ std::string zsh_completion(const Command& tool) {
       "compinit,\n"
       "# source <({0} --completion zsh)\n\n",
       tool.name(), kVersion);
-  append_command(out, tool);
+  const std::string paths = "__" + tool.name() + "_paths";
+  out += fmt::format(
+      "# Names of models of the local Hugging Face cache after hf:, else files.\n"
+      "{0}() {{\n"
+      "  [[ $PREFIX == hf:* ]] || {{ _files; return }}\n"
+      "  local -a names=(${{(f)\"$({1} --completion {2} 2>/dev/null)\"}})\n"
+      "  compadd -a names\n"
+      "}}\n\n",
+      paths, tool.name(), kCompletionHub);
+  append_command(out, tool, paths);
   out += fmt::format(
       "if [ \"$funcstack[1]\" = {0} ]; then\n  {0} \"$@\"\nelse\n  compdef {0} {1}\nfi\n",
       function_name(tool), tool.name());

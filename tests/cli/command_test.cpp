@@ -79,7 +79,7 @@ TEST_CASE("mistakes are named, and a near word is offered") {
   CHECK(refusal({"paint", "a", "-o", "c", "--shade", "drak"}) ==
         "shade: found 'drak', expected one of light, dark; did you mean 'dark'?");
   CHECK(refusal({"--completion", "tcsh"}) ==
-        "--completion: found 'tcsh', expected one of bash, zsh, fish");
+        "--completion: found 'tcsh', expected one of bash, zsh, fish, hf");
   CHECK(refusal({"paint", "--man"}) == "no option '--man'");
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("--help: examples, usage, options with their defaults") {
   CHECK(contains(help, "\n  -k, --count N             how many [3]\n"));
   CHECK(contains(help, "\n  --shade light|dark        which [light]\n"));
   CHECK_FALSE(contains(help, "--man"));
-  CHECK(contains(small.tool.help(), "\n  --completion bash|zsh|fish\n"));
+  CHECK(contains(small.tool.help(), "\n  --completion bash|zsh|fish|hf\n"));
 }
 
 }  // namespace

@@ -19,13 +19,18 @@ expect() {
 # The lines that are completed, and one word that must be offered.
 cases() {
   printf '%s\t%s\n' 'ckpt con' convert 'ckpt convert --dt' --dtype 'mask-viz flow --predict cl' clean 'lm-train --obj' --objective \
-    'attn-probe check le' leak 'lm-score pairs --aga' --against
+    'attn-probe check le' leak 'lm-score pairs --aga' --against 'ckpt ls hf:Own/s' "${1-}Own/small" \
+    'lm-train --init hf:Own/s' "${1-}Own/small"
 }
+
+# Models of a Hugging Face cache; bash is offered what follows the colon alone.
+mkdir -p hub/models--Own--small hub/models--gpt2
+export HF_HUB_CACHE=$work/hub
 
 # bash: the function of the tool, called as readline calls it.
 cat >complete.bash <<'END'
 line=$1
-read -ra COMP_WORDS <<<"$line"
+read -ra COMP_WORDS <<<"${line/:/ : }"  # a colon is a word of its own, as to readline
 source <("${COMP_WORDS[0]}" --completion bash)
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_LINE=$line COMP_POINT=${#line}
 function=$(complete -p "${COMP_WORDS[0]}" | sed 's/.*-F \([^ ]*\).*/\1/')
@@ -40,7 +45,7 @@ tried=$((tried + 1))
 if command -v fish >/dev/null; then
   while IFS=$'\t' read -r line wanted; do
     expect fish "$line" "$wanted" "$(HOME=$work fish --no-config -c "${line%% *} --completion fish | source; complete -C '$line'" 2>&1 | cut -f 1)"
-  done < <(cases)
+  done < <(cases hf:)
   tried=$((tried + 1))
 else
   echo "left out: fish is not installed (scripts/setup --shells)"
@@ -68,7 +73,7 @@ print -r -- "$seen" | tr -d '\r' | sed -n 's/^<\(.*\)>$/\1/p' | tail -n 1 | awk 
 END
   while IFS=$'\t' read -r line wanted; do
     expect zsh "$line" "$wanted" "$(HOME=$work zsh -f complete.zsh "$line" 2>&1)"
-  done < <(cases)
+  done < <(cases hf:)
   tried=$((tried + 1))
 else
   echo "left out: zsh is not installed (scripts/setup --shells)"

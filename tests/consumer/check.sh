@@ -55,7 +55,7 @@ completes() {
 }
 completes "convert" ckpt conv
 completes "mlm-correct" embed-fix m
-completes "bash zsh fish" ckpt --completion ""
+completes "bash zsh fish hf" ckpt --completion ""
 completes "raw" ckpt cat model.safetensors --format r
 completes "tsv json raw" ckpt cat --format =
 completes "json" ckpt cat --format = j
