@@ -192,6 +192,7 @@ Tokens::Tokens(const RecordStreamOptions& options) {
       table_.special[i] = tokenizer_->is_special(id) ? 1 : 0;
       table_.begins_word[i] = tokenizer_->begins_word(id) ? 1 : 0;
     }
+    if (text::has_ids_only(*tokenizer_)) table_.begins_word.clear();
   }
   if (tokenizer_ && records::is_token_folder(options.input))
     records::TokenFolderInfo::read(options.input).check_tokenizer(options.input, *tokenizer_);

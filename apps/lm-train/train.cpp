@@ -18,6 +18,7 @@
 #include "base/file/scratch_file.hpp"
 #include "base/json/json_writer.hpp"
 #include "base/string/comma_list.hpp"
+#include "base/string/parse_number.hpp"
 #include "base/thread/parallel.hpp"
 #include "base/thread/shortage.hpp"
 #include "budget.hpp"
@@ -30,6 +31,8 @@
 #include "kernel/parallel.hpp"
 #include "kernel/product/trained_linear.hpp"
 #include "metrics.hpp"
+#include "records/token_folder.hpp"
+#include "store/config.hpp"
 #include "text/tokenizer.hpp"
 #include "timing.hpp"
 #include "train/run/folder_parts.hpp"
@@ -531,6 +534,37 @@ void check_latent(const std::string& objective, const text::Tokenizer& tokenizer
   }
 }
 
+/// "ids:N,…" with the special tokens of the config.json of `start`.
+std::string ids_of(const model::StartingModel& start) {
+  std::string name = fmt::format("ids:{}", start.design().vocab_size);
+  const auto config = store::ModelConfig::find(start.path());
+  for (const auto& field : text::kRoleFields) {
+    const std::string key = fmt::format("{}_token_id", field.first);
+    // eos_token_id may be a list.
+    const auto id = config ? parse_number<TokenId>(config->spelling(key)) : std::nullopt;
+    if (id && *id >= 0) name += fmt::format(",{}={}", field.first, *id);
+  }
+  return name;
+}
+
+/// Whether the training text is of ids alone.
+bool holds_ids(const TrainOptions& o) {
+  return o.format == "records" ||
+         (o.text != "-" && (records::is_token_folder(o.text) || records::is_token_file(o.text)));
+}
+
+/// The tokenizer of `o`; where the model of --init has none, and the training text is of ids, that
+/// of its ids.
+text::Tokenizer open_tokenizer(const TrainOptions& o, cli::Session& session) {
+  if (!o.tokenizer && holds_ids(o) && !text::has_tokenizer(*o.init)) {
+    const std::string ids = ids_of(*o.start);
+    session.note(fmt::format("{}: no tokenizer; {} {}", *o.init, field("tokenizer"), ids));
+    return text::Tokenizer::open(ids);
+  }
+  return text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init,
+                               {.model = o.init.value_or("")});
+}
+
 /// Records of which tokens were dropped before choose which; then a share to drop has no effect.
 void check_dropped(const TrainOptions& o, const train::Corpus& corpus) {
   if (corpus.labels() != train::LabelKind::kHidden) return;
@@ -583,8 +617,7 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   for (const auto& start : {o.start, o.generator_start}) {
     if (start) commands::note_model(start->path(), start->design(), session);
   }
-  const text::Tokenizer tokenizer =
-      text::Tokenizer::open(o.tokenizer ? *o.tokenizer : *o.init, {.model = o.init.value_or("")});
+  const text::Tokenizer tokenizer = open_tokenizer(o, session);
   session.notes(tokenizer.parts().path, tokenizer.warnings());
   if (o.start) {
     check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);

@@ -183,7 +183,8 @@ void check_train(const cli::Command& c, TrainOptions& o) {
   }
   if (!o.init && !o.tokenizer)
     throw UsageError(
-        fmt::format("no {}; without {} it is required", field("tokenizer"), field("init")));
+        fmt::format("no {0}; without {1} it is required ({0} ids:N for ids 0 to N - 1)",
+                    field("tokenizer"), field("init")));
   if (o.pairs && o.requested_format.value_or("pairs") != "pairs")
     throw UsageError(fmt::format("{} means {} pairs and cannot be combined with another format",
                                  field("pairs"), field("format")));
@@ -305,8 +306,11 @@ void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTe
   c.option("--init-generator", "MODEL", o->init_generator,
            "electra, electric: checkpoint that the generator starts from; needs --init [a new "
            "generator]");
-  c.option("--tokenizer", "PATH", o->tokenizer,
-           "tokenizer folder or file, as for tok; bytes: a token per byte [that of --init]");
+  c.option(
+      "--tokenizer", "PATH", o->tokenizer,
+      "tokenizer folder or file, as for tok; bytes: a token per byte; ids:N: records or tokens "
+      "of ids without texts, special ones as in ids:N,pad=0,mask=3 [that of --init; for ids, if "
+      "it has none, what its config.json says]");
   c.option("--objective", "NAME", o->objective,
            "training objective: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, "
            "univae, records (labels of records), correct (pairs), electra, electra-15, electric, "

@@ -21,6 +21,11 @@ bool goes_on(TokenId id, const TokenTable& tokens) {
 }  // namespace
 
 std::vector<Index> word_lengths(std::span<const TokenId> ids, const TokenTable& tokens) {
+  if (tokens.begins_word.empty()) {
+    throw UsageError(
+        "a mask of words, but the tokenizer does not mark where words begin; expected another "
+        "tokenizer");
+  }
   std::vector<Index> lengths;
   bool joinable = false;  // whether the token before may go on
   for (const TokenId id : ids) {

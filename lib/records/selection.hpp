@@ -35,7 +35,7 @@ struct SelectionOptions {
 };
 
 /// How many of `ids` each word has, one after the other, by the marks of `tokens` as of
-/// Unit::kWord; a special token is a word, and without marks every token is one.
+/// Unit::kWord; a special token is a word. Throws UsageError without marks.
 std::vector<Index> word_lengths(std::span<const TokenId> ids, const TokenTable& tokens);
 
 /// Selects tokens. Immutable, thread-safe.

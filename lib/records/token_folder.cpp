@@ -151,8 +151,9 @@ TokenFolderInfo TokenFolderInfo::read(const std::string& folder) {
 
 void TokenFolderInfo::check_tokenizer(const std::string& folder,
                                       const text::Tokenizer& used) const {
-  if (tokenizer == text::tokenizer_digest(used) && vocab_size <= static_cast<Index>(used.size()))
-    return;
+  // Ids without texts are those of any tokenizer.
+  const bool same = text::has_ids_only(used) || tokenizer == text::tokenizer_digest(used);
+  if (same && vocab_size <= static_cast<Index>(used.size())) return;
   throw InputError(folder, fmt::format("made with another tokenizer than {}, expected the same",
                                        used.parts().path));
 }

@@ -73,6 +73,8 @@ enum class WordMark {
 /// TokenizerParts::format of a file with a token a line, which is named "chars:FILE" or
 /// "whitespace:FILE".
 inline constexpr std::string_view kLinesFormat = "one token a line";
+/// TokenizerParts::format of "ids:N": ids of which nobody says what text they stand for.
+inline constexpr std::string_view kIdsFormat = "ids without texts";
 
 /// What a tokenizer is made of.
 struct TokenizerParts {
@@ -110,6 +112,10 @@ using TokenizerSettings = std::vector<std::pair<std::string, std::string>>;
 /// token has. Empty if it would not. Reads the files again.
 TokenizerSettings needed_settings(const Tokenizer& tokenizer, const std::string& config);
 
+/// Whether `folder`, or the folder of the file of that path, has a file that Tokenizer::open()
+/// would read, whatever it holds.
+bool has_tokenizer(const std::string& folder);
+
 /// A tokenizer. Immutable and thread-safe. Same ids, tokens and offsets as Hugging Face's
 /// tokenizers 0.23.
 class Tokenizer {
@@ -117,8 +123,10 @@ class Tokenizer {
   /// Opens `path` as `options` say: a folder (tokenizer.json, else vocab.txt, vocab.json and
   /// merges.txt, tekken.json, spiece.model or tiktoken.model, read as the class that the folder
   /// names reads them in transformers 5), one of these files, a FILE.tiktoken, a file
-  /// of weights (its folder), or "chars:FILE", "whitespace:FILE" (one token a line) or "bytes".
-  /// Throws InputError for what is not there, wrong, or not supported (by name).
+  /// of weights (its folder), or "chars:FILE", "whitespace:FILE" (one token a line), "bytes" or
+  /// "ids:N": ids 0 … N − 1 without texts, whose roles may follow ("ids:1000,pad=0,mask=3"); it
+  /// encodes nothing but "". Throws InputError for what is not there, wrong, or not supported (by
+  /// name).
   static Tokenizer open(const std::string& path, const TokenizerOptions& options = {});
 
   /// A tokenizer of `parts`, which have a model.
@@ -175,6 +183,12 @@ class Tokenizer {
   AddedTokens added_;
   Roles roles_;
 };
+
+/// Whether `tokenizer` is one of ids without texts, "ids:N": it can neither encode texts nor say
+/// where words begin.
+inline bool has_ids_only(const Tokenizer& tokenizer) {
+  return tokenizer.parts().format == kIdsFormat;
+}
 
 /// Text to ids for one thread.
 class IdEncoder {

@@ -134,6 +134,10 @@ TokenizerParts open_spiece(const std::string& folder, const std::string& path,
   return with_settings(read_spiece(bytes, path, config, options.flavor), config);
 }
 
+constexpr std::array<const char*, 5> kTiktokenFiles{"tiktoken.model", "cl100k_base.tiktoken",
+                                                    "o200k_base.tiktoken", "p50k_base.tiktoken",
+                                                    "r50k_base.tiktoken"};
+
 TokenizerParts open_folder_parts(const std::string& folder, const TokenizerOptions& options) {
   const Flavor flavor = options.flavor;
   const auto has = [&](const char* name) { return exists(join(folder, name)); };
@@ -157,8 +161,7 @@ TokenizerParts open_folder_parts(const std::string& folder, const TokenizerOptio
   if (has("tekken.json") && !original && !spm)
     return open_tekken(folder, join(folder, "tekken.json"), options);
   if (file == 2) return open_spiece(folder, join(folder, *spiece), options);
-  for (const char* name : {"tiktoken.model", "cl100k_base.tiktoken", "o200k_base.tiktoken",
-                           "p50k_base.tiktoken", "r50k_base.tiktoken"})
+  for (const char* name : kTiktokenFiles)
     if (has(name) && !original && !spm) return open_tiktoken(folder, join(folder, name), options);
   throw InputError(folder, original ? "no vocab.txt, expected one"
                            : spm    ? "no spiece.model, expected one"
@@ -249,6 +252,13 @@ TokenizerSettings needed_settings(const Tokenizer& tokenizer, const std::string&
       out.emplace_back(fmt::format("{}_token", role), "null");
   }
   return out;
+}
+
+bool has_tokenizer(const std::string& folder) {
+  const std::string own = is_folder(folder) ? folder : folder_of(folder);
+  const auto has = [&](const char* name) { return exists(join(own, name)); };
+  return has("tokenizer.json") || has("vocab.txt") || has("vocab.json") || has("tekken.json") ||
+         std::ranges::any_of(kSpieceFiles, has) || std::ranges::any_of(kTiktokenFiles, has);
 }
 
 Tokenizer Tokenizer::open(const std::string& path, const TokenizerOptions& options) {

@@ -86,7 +86,7 @@ constexpr std::array kClasses{
 constexpr std::array<std::string_view, 5> kGeneral{"TokenizersBackend", "PythonBackend",
                                                    "PreTrainedTokenizer", "PreTrainedTokenizerFast",
                                                    "SentencePieceBackend"};
-constexpr std::string_view kOwn = "gau_alpha masque modernbert modernbert-decoder tta";
+constexpr std::string_view kOwn = "gau_alpha masque modernbert modernbert-decoder neobert tta";
 constexpr std::string_view kOverruling =
     "hyperclovax_vision_v2 qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp siglip2";
 

@@ -139,8 +139,9 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
 /// Throws InputError naming `path`.
 TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::string& path);
 
-/// The tokenizer `name`: "chars:FILE", "whitespace:FILE", "bytes"; nothing for another name. Throws
-/// InputError if FILE cannot be read or has no line [UNK] or `<unk>`.
+/// The tokenizer `name`: "chars:FILE", "whitespace:FILE", "bytes", "ids:N,ROLE=ID…"; nothing for
+/// another name. Throws InputError if FILE cannot be read or has no line [UNK] or `<unk>`, and for
+/// a wrong number or role.
 std::optional<TokenizerParts> make_builtin(const std::string& name);
 
 }  // namespace masque::text

@@ -225,6 +225,7 @@ records::TokenTable token_table(const text::Tokenizer& tokenizer) {
     table.special[i] = tokenizer.is_special(id) ? 1 : 0;
     table.begins_word[i] = tokenizer.begins_word(id) ? 1 : 0;
   }
+  if (text::has_ids_only(tokenizer)) table.begins_word.clear();
   return table;
 }
 
