@@ -6,6 +6,7 @@
 namespace masque::mask_viz {
 
 void declare_list(cli::Command& tool);
+void declare_model(cli::Command& tool);
 void declare_show(cli::Command& tool);
 void declare_report(cli::Command& tool);
 void declare_flow(cli::Command& tool);

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
         tool.example("mask-viz flow tta -n 8 -L 3 --query position --predict self",
                      "tests whether three such layers leak; exit 1 and a path if they do");
         masque::mask_viz::declare_list(tool);
+        masque::mask_viz::declare_model(tool);
         masque::mask_viz::declare_show(tool);
         masque::mask_viz::declare_report(tool);
         masque::mask_viz::declare_flow(tool);

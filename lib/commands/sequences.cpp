@@ -47,8 +47,14 @@ void check(const evaluate::Sequence& item, const model::Design& design) {
 }
 
 /// Throws InputError for tokens that attention_mask hides between others, where a model counts them
-/// in distances between tokens that its positions do not give.
+/// in distances between tokens that its positions do not give, and for any, where it mixes them all
+/// the same.
 void check_hidden(const records::Record& record, const model::Design& design) {
+  // transformers' FNet has no such argument.
+  if (!record.hidden.empty() && design.family == "fnet")
+    throw InputError(
+        "attention_mask hides tokens, which FNet mixes with the others all the same; expected "
+        "none");
   if (record.hidden.empty() || record.pos.values.empty()) return;
   const std::int32_t first = *std::ranges::min_element(record.pos.values);
   const bool between = record.position_ids ||

@@ -30,6 +30,11 @@ void check_identity(const Design& design) {
     refuse(
         "layers share their weights, so added layers change the outputs; expected the rule "
         "interleave or stack");
+  if (!design.variants.mixer_output)
+    refuse(
+        fmt::format("its layers mix tokens ({}) without weights that could be 0, so added layers "
+                    "change the outputs; expected the rule interleave or stack",
+                    model::mixer_name(design)));
   if (design.variants.previous_scores != model::PreviousScores::kNone)
     refuse("an added layer would change the scores that are passed from layer to layer");
 }

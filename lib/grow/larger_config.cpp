@@ -52,8 +52,8 @@ void set_deeper_list(std::string_view key, const std::vector<std::string>& all,
 }
 
 /// The keys of config.json with an item for each layer, by all families.
-constexpr std::array<std::string_view, 3> kLayerItems = {"layer_types", "no_rope_layers",
-                                                         "attention_layers"};
+constexpr std::array<std::string_view, 4> kLayerItems = {"layer_types", "no_rope_layers",
+                                                         "attention_layers", "attention_window"};
 
 /// A JSON list with the word `local` or `global` for each of `copies`: whether its original in
 /// `before` reads a window.

@@ -51,7 +51,10 @@ Axis row_axis(const Design& design, Role role) {
     case Role::kQuery:
     case Role::kRelative:
     case Role::kPositionKey:
-    case Role::kPositionQuery: return {Unit::kHeads, design.head_size};
+    case Role::kPositionQuery:
+    case Role::kGlobalQuery:
+    case Role::kGlobalKey:
+    case Role::kGlobalValue: return {Unit::kHeads, design.head_size};
     case Role::kKey: return {Unit::kKeyHeads, design.head_size};
     case Role::kValue: return {Unit::kKeyHeads, model::head_value_size(design)};
     case Role::kUp:
@@ -99,9 +102,10 @@ Axis column_axis(const Design& design, Role role) {
     case Role::kEmbeddingProjection:
     case Role::kEmbeddingNorm:
     case Role::kWordTable:
-    case Role::kPositionTable:
     case Role::kSegmentTable:
     case Role::kQueryStart: return {Unit::kEmbedding, 1};
+    case Role::kPositionTable:
+      return {design.positions_after_projection ? Unit::kHidden : Unit::kEmbedding, 1};
     case Role::kGatedGamma:
     case Role::kGatedBeta:
     case Role::kAttentionScale:
@@ -115,7 +119,7 @@ Axis column_axis(const Design& design, Role role) {
 /// Whether the columns are inputs, whose copies share the weight; else the tensor holds states.
 bool reads_columns(Role role) {
   return role <= Role::kDecoder || role == Role::kTalkingBefore || role == Role::kTalkingAfter ||
-         role == Role::kLatentInput;
+         role == Role::kLatentInput || model::is_global(role);
 }
 
 /// Copies of `before` units as the rule has them. `purpose` and `layer` name the draw.

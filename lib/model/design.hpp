@@ -206,14 +206,16 @@ struct VariantDesign {
   PositionList position;
   /// Its parameters inside layers are one set for all layers; those of the input always are.
   bool position_shared = false;
-  /// Instead of attention: x + output(mix(x)); nullptr: attention. Lives as long as the program.
-  /// Its longest sequence is max_position_embeddings.
+  /// Instead of attention: x + output(mix(x)), see mixer_output; nullptr: attention. Lives as long
+  /// as the program. Its longest sequence is max_position_embeddings.
   const nn::Mixer* mixer = nullptr;
   Index mixer_inner_size = 0;       ///< nn::MixerShape::inner_size; 0: what the mixer says
   Index mixer_attention_size = 64;  ///< nn::MixerShape::attention_size
   Index mixer_kernel_size = 7;      ///< nn::MixerShape::kernel_size: taps of a convolution
   Index mixer_dilation = 1;         ///< nn::MixerShape::dilation: tokens between taps
   Index mixer_chunk_size = 256;     ///< nn::MixerShape::chunk_size, in tokens
+  /// false: x + mix(x), without the output projection of attention: FNet.
+  bool mixer_output = true;
   TalkingHeads talking_heads = TalkingHeads::kNone;  ///< where attention mixes its heads
   /// With TalkingHeads::kBoth: heads of weights between the two mixings; 0: num_attention_heads.
   Index softmax_heads = 0;
@@ -299,6 +301,8 @@ struct Design {
   Index type_vocab_size = 0;      ///< 0: no token types
   Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
   Index position_offset = 0;          ///< added to positions: RoBERTa's 2
+  /// Rows of the table of positions after those of max_position_embeddings, which no text reaches.
+  Index unused_positions = 0;
   /// With a position_offset, positions do not count this token.
   std::optional<Index> pad_token_id;
   std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
@@ -311,6 +315,9 @@ struct Design {
   double token_dropout = 0;
   PositionType position = PositionType::kLearned;  ///< masque's own terms
   bool sinusoidal_interleaved = false;  ///< kSinusoidal: sine, cosine, …; false: sines first
+  /// The rows of the table of positions are as wide as the states, and join them after the
+  /// projection of the embeddings: OPT-350m.
+  bool positions_after_projection = false;
 
   LayerKind layer_kind = LayerKind::kTransformer;       ///< layer kind of all layers
   NormPlacement norm_placement = NormPlacement::kPost;  ///< norm placement of all layers

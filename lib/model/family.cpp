@@ -110,7 +110,7 @@ std::string class_name(const Family& family, std::string_view model_type, HeadKi
 }
 
 bool in_transformers(const Family& family) {
-  constexpr std::array<std::string_view, 3> kOwn{"gau_alpha", "masque", "tta"};
+  constexpr std::array<std::string_view, 4> kOwn{"gau_alpha", "masque", "neobert", "tta"};
   return std::ranges::find(kOwn, family.name) == kOwn.end();
 }
 

@@ -125,6 +125,13 @@ constexpr KnownKeys kKnownKeys[] = {
      "skip_bias_add_qkv slow_but_exact unk_token_id",
      kAny},
     {"esm", "esmfold_config vocab_list", kAny},
+    {"longformer", "ignore_attention_mask onnx_export", kAny},
+    {"big_bird", "block_size num_random_blocks", kAny},
+    {"fnet", "num_attention_heads tpu_short_seq_length", kAny},
+    {"neobert",
+     "base_scale classifier_init_range decoder_init_range dim_head embedding_init_range "
+     "flash_attention kwargs max_position_embeddings tie_word_embeddings",
+     kAny},
     {"gpt_neo", "embed_dropout resid_dropout", kAny},
     {"gptj", "rotary scale_attn_weights", kAny},
     {"mpt",
@@ -140,9 +147,11 @@ constexpr KnownKeys kKnownKeys[] = {
      "embedding_scale final_logit_softcapping final_norm gated "
      "head head_act head_norm head_scale head_size head_transform hidden_act input_residual "
      "intermediate_size largest_keys late_positions latent layer_kind mask mixer "
-     "mixer_attention_size mixer_chunk_size mixer_dilation mixer_inner_size mixer_kernel_size norm "
-     "norm_placement norm_weight_offset norm_weights normalizer num_attention_heads "
+     "mixer_attention_size mixer_chunk_size mixer_dilation mixer_inner_size mixer_kernel_size "
+     "mixer_output norm norm_placement norm_weight_offset norm_weights normalizer "
+     "num_attention_heads "
      "num_key_value_heads partial_rotary_factor position position_embedding_type position_shared "
+     "positions_after_projection "
      "previous_scores query_key_norm residual_multiplier residual_scale rope_theta "
      "rotary_interleaved sinusoidal_interleaved softmax_heads streams talking_heads "
      "tie_word_embeddings use_bias value_heads value_size window",

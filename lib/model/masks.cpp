@@ -142,6 +142,25 @@ std::vector<mask::MaskLayer> own_masks(const Design& design) {
   return {{1, default_mask(design.mask)}};
 }
 
+std::vector<std::string> layer_mask_texts(const Design& design) {
+  std::vector<std::string> texts;
+  for (const mask::MaskLayer& layer : own_masks(design))
+    texts.insert(texts.end(), static_cast<std::size_t>(layer.count), layer.mask.text());
+  const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
+  if (texts.size() <= 1) texts.resize(layers, texts.empty() ? "full" : std::string(texts.front()));
+  for (std::size_t l = 0; l < layers; ++l) {
+    std::string& text = texts[l];
+    if (const std::optional<Index> window = design.layers[l].window) {
+      text = text == "full"     ? fmt::format("window({})", *window)
+             : text == "causal" ? fmt::format("causal_window({})", *window + 1)
+                                : fmt::format("({}) & window({})", text, *window);
+    }
+    const bool latent = static_cast<Index>(l) >= first_latent_layer(design);
+    if (latent && text != "full") text = fmt::format("({}) | prefix(1)", text);
+  }
+  return texts;
+}
+
 std::vector<mask::Mask> bind_layers(const Design& design, std::span<const mask::MaskLayer> list,
                                     Index length) {
   const mask::MaskLayer full{1, default_mask(DefaultMask::kFull)};

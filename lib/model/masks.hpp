@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,10 @@ void set_towers(Design& design);
 /// What `design` says that its layers may read: a list, one for all, or nothing if all are full.
 /// Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);
+/// What each layer of `design` may read by itself, windows and the first token of latent
+/// bottlenecks included, an expression of the mask language each: "causal_window(4096)". Where the
+/// mask leaves words to each text, it does so here ("tta_word").
+std::vector<std::string> layer_mask_texts(const Design& design);
 /// One mask for each layer of `design`, for `length` tokens, from such a `list`; empty: full.
 /// Layers with a latent bottleneck also read the first token. Windows of layers are left out. A
 /// layer with masks by head reads what any head reads. Throws UsageError for masks that do not fit.

@@ -71,7 +71,7 @@ void add_layers(const Design& design, Rows& to) {
     to.norm(attention + "query_norm", Role::kQueryNorm);
     to.norm(attention + "key_norm", Role::kKeyNorm);
   }
-  to.dense(attention + "output", Role::kOutput);
+  if (design.variants.mixer_output) to.dense(attention + "output", Role::kOutput);
   const bool scaled = design.norm_placement == NormPlacement::kReZero;
   const bool weighted = design.norm_placement == NormPlacement::kAdmin;
   if (has_attention_norm(design.norm_placement)) to.norm(attention + "norm", Role::kAttentionNorm);

@@ -30,7 +30,8 @@ RoleShape table_shape(const Design& design, Role role) {
   switch (role) {
     case Role::kWordTable: return {design.vocab_size, design.embedding_size};
     case Role::kPositionTable:
-      return {design.max_position_embeddings + design.position_offset, design.embedding_size};
+      return {design.max_position_embeddings + design.position_offset + design.unused_positions,
+              design.positions_after_projection ? design.hidden_size : design.embedding_size};
     case Role::kSegmentTable: return {design.type_vocab_size, design.embedding_size};
     case Role::kQueryStart: return {1, design.hidden_size};
     case Role::kLatePositions: return {design.max_position_embeddings, design.hidden_size};
@@ -93,7 +94,10 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kQuery:
     case Role::kRelative:
     case Role::kPositionKey:
-    case Role::kPositionQuery: return {width, hidden};
+    case Role::kPositionQuery:
+    case Role::kGlobalQuery:
+    case Role::kGlobalKey:
+    case Role::kGlobalValue: return {width, hidden};
     case Role::kKey: return {key_width, hidden};
     case Role::kValue: return {projected_value_heads(design) * value_size, hidden};
     case Role::kOutput: return {hidden, context_width(design)};
@@ -157,6 +161,9 @@ DenseWeights<T>* dense_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role
     case Role::kRelative: return &layer.relative;
     case Role::kPositionKey: return &layer.position_key;
     case Role::kPositionQuery: return &layer.position_query;
+    case Role::kGlobalQuery: return &layer.global_query;
+    case Role::kGlobalKey: return &layer.global_key;
+    case Role::kGlobalValue: return &layer.global_value;
     case Role::kConvolution: return &layer.convolution;
     case Role::kGatedInput: return &layer.gated_input;
     case Role::kEmbeddingProjection: return &weights.embedding_projection;

@@ -70,6 +70,9 @@ enum class Role {
   kLatentKappa,    ///< log κ of a bottleneck that learns it
   kQueryNorm,      ///< of queries (QueryKeyNorm), and of keys
   kKeyNorm,
+  kGlobalQuery,  ///< Longformer's projections of tokens with global attention: see LayerWeights
+  kGlobalKey,
+  kGlobalValue,
 };
 
 /// The shape of a role's weight as (out, in); a vector is one row. The bias of a dense layer has
@@ -84,6 +87,10 @@ RoleShape role_shape(const Design& design, Role role, Index part = 0);
 
 /// Whether `role` is a norm: weight and bias are vectors.
 bool is_norm(Role role);
+/// Whether `role` is a projection of tokens with global attention, which no text has.
+inline bool is_global(Role role) {
+  return role == Role::kGlobalQuery || role == Role::kGlobalKey || role == Role::kGlobalValue;
+}
 /// Whether the weight of `role` is a vector in the file, not a matrix of one row.
 bool is_vector(Role role);
 

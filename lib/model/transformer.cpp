@@ -163,10 +163,13 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
   // A scheme of the zoo says itself what it does beyond the trained length.
   const bool any = model_.scheme && model_.mixer == nullptr && !model_.late_positions;
   const Index longest = any ? 0 : design.max_position_embeddings;
-  const Index limit = rows > 0 ? rows - design.position_offset : longest;
+  const Index limit = rows > 0 ? rows - design.position_offset - design.unused_positions : longest;
   for (const Index position : result.positions) {
     if (limit > 0 && position >= limit) {
-      fail(fmt::format("position {}, expected 0 to {}", position, limit - 1));
+      fail(fmt::format("position {}, expected 0 to {}{}", position, limit - 1,
+                       design.unused_positions > 0
+                           ? ": longer texts need block-sparse attention, which is not supported"
+                           : ""));
     }
   }
   for (const Index segment : batch.segments) {

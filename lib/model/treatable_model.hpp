@@ -26,8 +26,8 @@ class TreatableModel {
   const Design& design() const;
   /// Tensors of the checkpoint that nothing uses, by name.
   const std::vector<std::string>& unused() const;
-  /// Tokens: rows of its table of positions, else the longest sequence that the design names; 0:
-  /// neither.
+  /// Tokens: rows of its table of positions, else the longest sequence that the design names, else
+  /// DeBERTa's longest distance; 0: none of these.
   Index trained_length() const;
 
   /// Most tokens of a sequence that the model reads under `treatment` for `extension`; 0: no limit.

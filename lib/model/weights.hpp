@@ -79,6 +79,10 @@ struct LayerWeights {
   /// DeBERTa's, next to the first layer: (hidden, hidden · kernel size), kernel innermost
   DenseWeights<T> convolution;
   NormWeights<T> convolution_norm;  ///< norm of the sum of layer and convolution
+  // Longformer, of tokens with global attention, of which a text has none: kept, not used
+  DenseWeights<T> global_query,  ///< hidden → heads · head size
+      global_key,                ///< the same
+      global_value;              ///< the same
   // GAU
   DenseWeights<T> gated_input;  ///< hidden → 2e + s
   Weight<T> gated_gamma,        ///< γ of queries, then of keys: (2, s)

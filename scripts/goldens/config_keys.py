@@ -31,7 +31,7 @@ CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilb
          "mistral ministral qwen2 qwen3 qwen3_windows gemma gemma2 gemma3 gemma3_hub olmo olmo2 phi phi_tied phi3 "
          "phi3_window stablelm stablelm_serial smollm3 smollm3_windows granite cohere cohere_plain starcoder2 "
          "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post "
-         "falcon falcon_groups falcon_one_norm falcon_serial").split()
+         "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_full fnet").split()
 IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
 FOREIGN = {
     "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
@@ -64,6 +64,16 @@ FOREIGN = {
     "enable_bias": [False], "layer_norm_elementwise_affine": [False],
     "use_bias": [False], "use_parallel_residual": [True], "use_qkv_bias": [True],
 }
+
+
+# Of one case only.
+ACTIVATIONS = ["gelu", "gelu_10", "gelu_accurate", "gelu_fast", "gelu_python", "gelu_python_tanh", "gelu_pytorch_tanh", "hardswish",
+               "laplace", "leaky_relu", "linear", "mish", "prelu", "quick_gelu", "relu2", "relu6", "sigmoid", "silu", "sqrtsoftplus",
+               "swish", "tanh", "xielu"]
+OF_CASE = {"bert": [("hidden_act", name) for name in ACTIVATIONS],
+           "longformer": [("attention_window", width) for width in (2, 3, 0, [4, 4], [4])],
+           "big_bird": [("attention_type", "original_full"), ("rescale_embeddings", True), ("use_bias", False)],
+           "deberta_v3": [("max_position_embeddings", length) for length in (5, 9)]}
 
 
 def values_of(key, value):
@@ -102,6 +112,10 @@ def numbers_of(folder, config, model_class):
                 model.eval()
                 xlnet = config["model_type"] == "xlnet"
                 out = model(torch.tensor([IDS]), output_hidden_states=not xlnet, return_dict=True)
+                decoder = getattr(model.base_model, "decoder", None)
+                if getattr(decoder, "project_out", None) is not None:  # OPT: states in front of it
+                    decoder.project_out = None
+                    out.hidden_states = model.base_model(torch.tensor([IDS]), output_hidden_states=True).hidden_states
                 if xlnet:  # whose lists of states are empty
                     out.last_hidden_state = model.transformer(torch.tensor([IDS]), return_dict=True).last_hidden_state
         except Exception:  # noqa: BLE001 - whatever a config can break
@@ -125,6 +139,7 @@ def line_of(name):
     base, whole = numbers_of(folder, config, model_class)
     line = {"case": name, "ids": IDS, "base": base, "same": [], "other": []}
     changes = [(key, value) for key in config for value in values_of(key, config[key])]
+    changes += OF_CASE.get(name, [])
     changes += [(key, None) for key in config if key not in ("architectures", "model_type")]
     changes += [(key, value) for key, values in FOREIGN.items() for value in values
                 if key not in config or value not in [config[key]] + values_of(key, config[key])]

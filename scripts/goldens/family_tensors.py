@@ -38,8 +38,9 @@ RENAMED = {"embed_out.weight": "lm_head.weight"}
 NOMIC = {"encoder.layers": "layers", "emb_ln": "embeddings.LayerNorm", "attn.out_proj": "self_attn.o_proj",
          "fc11": "up_proj", "fc12": "gate_proj", "fc2": "down_proj", "norm1": "post_attention_layernorm",
          "norm2": "post_mlp_layernorm"}
-# Tensors of ESM that predict contacts, and one that transformers 5.24 saves under a name with a star.
-LEFT_OUT = ("contact_head.", "*")
+# Tensors of ESM that predict contacts, one that transformers 5.24 saves under a name with a star, and poolers of language
+# models (BigBird, FNet), which nothing reads.
+LEFT_OUT = ("contact_head.", "*", ".pooler.")
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "family"
 
 # Shared by the families with BERT's field names. Heads 3 of width 10.
@@ -150,6 +151,17 @@ CASES = [
     ("opt", "plain", tr.OPTForCausalLM, dict(
         vocab_size=101, hidden_size=30, num_hidden_layers=2, num_attention_heads=3, ffn_dim=47, word_embed_proj_dim=30,
         max_position_embeddings=37, bos_token_id=1, eos_token_id=1, pad_token_id=1)),
+    ("opt", "narrow", tr.OPTForCausalLM, dict(
+        vocab_size=89, hidden_size=22, num_hidden_layers=1, num_attention_heads=2, ffn_dim=17, word_embed_proj_dim=13,
+        max_position_embeddings=41, bos_token_id=1, eos_token_id=1, pad_token_id=1, do_layer_norm_before=False)),
+    ("falcon", "rw", tr.FalconForCausalLM, dict(
+        vocab_size=89, hidden_size=24, num_hidden_layers=1, num_attention_heads=6, ffn_hidden_size=17, alibi=True,
+        max_position_embeddings=41, bos_token_id=1, eos_token_id=1, multi_query=False, parallel_attn=False, bias=True)),
+    ("longformer", "plain", tr.LongformerForMaskedLM, BERT | dict(attention_window=4, pad_token_id=1)),
+    ("big_bird", "plain", tr.BigBirdForMaskedLM, BERT | dict(block_size=4, num_random_blocks=0)),
+    ("big_bird", "full", tr.BigBirdForMaskedLM, BERT_B | dict(attention_type="original_full", use_bias=False)),
+    ("fnet", "plain", tr.FNetForMaskedLM, dict(
+        vocab_size=101, hidden_size=30, num_hidden_layers=2, intermediate_size=47, max_position_embeddings=37)),
     ("gpt_neox", "plain", tr.GPTNeoXForCausalLM, NEOX),
     ("gpt_neox", "serial", tr.GPTNeoXForCausalLM, NEOX | dict(
         use_parallel_residual=False, attention_bias=False)),

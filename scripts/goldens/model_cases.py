@@ -16,7 +16,7 @@ class Case:
     config_edit: typing.Callable = None  # of the parsed config.json, in place: how other versions write it
     tensors_edit: typing.Callable = None  # of the tensors: how other programs name them
     two_streams: bool = False
-    by_batch: bool = False  # angles depend on the longest text of a batch
+    by_batch: bool = False  # the longest text of a batch changes what others give
 
     @property
     def model_type(self):
@@ -55,6 +55,7 @@ GEMMA = grown(LLAMA, num_key_value_heads=1, num_attention_heads=4, head_dim=6, p
 GEMMA2 = grown(GEMMA, num_key_value_heads=2, query_pre_attn_scalar=9, sliding_window=4)
 ESM = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
            max_position_embeddings=22, pad_token_id=1, mask_token_id=6)
+FNET = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, intermediate_size=40, max_position_embeddings=20)
 BLOOM = dict(vocab_size=45, hidden_size=24, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=2)
 NEO = dict(vocab_size=45, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=20, bos_token_id=1,
            eos_token_id=2)
@@ -194,6 +195,13 @@ CASES = [
     Case("deberta_v2_c2p", tr.DebertaV2Model, grown(
         DEBERTA, position_buckets=4, norm_rel_ebd="none", share_att_key=False, pos_att_type=["c2p"],
         position_biased_input=False, max_relative_positions=16)),
+    # Texts of 20 tokens: longer than max_position_embeddings.
+    Case("deberta_v3_longer", tr.DebertaV2ForMaskedLM, grown(
+        DEBERTA, num_hidden_layers=1, position_buckets=4, norm_rel_ebd="layer_norm", share_att_key=True,
+        pos_att_type=["p2c", "c2p"], position_biased_input=False, max_relative_positions=-1, max_position_embeddings=9)),
+    Case("deberta_v2_longer", tr.DebertaV2ForMaskedLM, grown(
+        DEBERTA, num_hidden_layers=1, norm_rel_ebd="none", share_att_key=False, pos_att_type=["p2c", "c2p"],
+        position_biased_input=False, max_relative_positions=6, max_position_embeddings=9)),
     Case("deberta_v2_absolute", tr.DebertaV2ForMaskedLM, grown(DEBERTA, relative_attention=False)),
     Case("modernbert", tr.ModernBertForMaskedLM, MODERNBERT, pos=True, config_edit=hub_modernbert),
     Case("modernbert_bias", tr.ModernBertForMaskedLM, grown(
@@ -286,6 +294,16 @@ CASES = [
     Case("eurobert_bias", tr.EuroBertForMaskedLM, grown(
         DECODER, num_hidden_layers=1, attention_bias=True, mlp_bias=True, mask_token_id=3, tie_word_embeddings=True)),
     Case("nomic_bert", tr.NomicBertForMaskedLM, BERT),
+    Case("longformer", tr.LongformerForMaskedLM, grown(ROBERTA, attention_window=[4, 8]), pos=True),
+    Case("longformer_headless", tr.LongformerModel, grown(
+        ROBERTA, num_hidden_layers=1, attention_window=6, type_vocab_size=2)),
+    # Texts of 20 tokens are full attention.
+    Case("big_bird", tr.BigBirdForMaskedLM, grown(
+        BERT, max_position_embeddings=32, block_size=4, num_random_blocks=0), pos=True),
+    Case("big_bird_full", tr.BigBirdForMaskedLM, grown(
+        BERT, num_hidden_layers=1, attention_type="original_full", use_bias=False, rescale_embeddings=True, hidden_act="relu")),
+    Case("fnet", tr.FNetForMaskedLM, FNET, by_batch=True),
+    Case("fnet_headless", tr.FNetModel, grown(FNET, num_hidden_layers=1, hidden_act="gelu"), by_batch=True),
     # Older decoders.
     Case("gptj", tr.GPTJForCausalLM, grown(GPT2, rotary_dim=4)),
     Case("gpt_neo", tr.GPTNeoForCausalLM, grown(
@@ -302,6 +320,8 @@ CASES = [
     Case("opt_post", tr.OPTForCausalLM, grown(
         OPT, num_hidden_layers=1, do_layer_norm_before=False, enable_bias=False, activation_function="gelu",
         tie_word_embeddings=False)),
+    Case("opt_narrow", tr.OPTForCausalLM, grown(
+        OPT, num_hidden_layers=1, word_embed_proj_dim=14, do_layer_norm_before=False)),
     Case("falcon", tr.FalconForCausalLM, grown(FALCON, bias=True)),
     Case("falcon_groups", tr.FalconForCausalLM, grown(
         FALCON, new_decoder_architecture=True, num_kv_heads=2, bias=True, tie_word_embeddings=False)),
@@ -311,5 +331,7 @@ CASES = [
     Case("falcon_serial", tr.FalconForCausalLM, grown(
         FALCON, num_hidden_layers=1, multi_query=False, parallel_attn=False, bias=True, activation="relu",
         layer_norm_epsilon=1e-2)),
+    Case("falcon_rw", tr.FalconForCausalLM, grown(
+        FALCON, num_hidden_layers=1, alibi=True, multi_query=False, parallel_attn=False, bias=True)),
     Case("mpnet_buckets", tr.MPNetForMaskedLM, grown(MPNET, num_hidden_layers=1, relative_attention_num_buckets=48)),
 ]

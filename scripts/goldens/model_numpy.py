@@ -1,6 +1,6 @@
-"""Models that transformers lacks, in numpy float64: T-TA, RoFormerV2, GAU-alpha.
+"""Models that transformers lacks, in numpy float64: T-TA, RoFormerV2, GAU-alpha, NeoBERT.
 
-Written from their descriptions (arXiv 2004.08097; kexue.fm 8998; kexue.fm 8934 and 9052), with the names
+Written from their descriptions (arXiv 2004.08097; kexue.fm 8998; kexue.fm 8934 and 9052; arXiv 2502.19587), with the names
 and configurations of the PyTorch files that people have. Each class gives the tensors of a checkpoint
 with their shapes, and what it computes for a record.
 """
@@ -25,10 +25,11 @@ def softmax(scores, visible=None):
     return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
 
 
-def rotate(x):
-    """RoPE with base 10000 on the last axis of (…, T, size), pairs (2t, 2t + 1), positions 0 … T − 1."""
+def rotate(x, dtype=np.float64):
+    """RoPE with base 10000 on the last axis of (…, T, size), pairs (2t, 2t + 1), positions 0 … T − 1; angles in `dtype`."""
     size = x.shape[-1]
-    angle = np.arange(x.shape[-2])[:, None] * 10000.0 ** (-2 * np.arange(size // 2) / size)
+    frequencies = (10000.0 ** (-2 * np.arange(size // 2) / size)).astype(dtype)
+    angle = np.outer(np.arange(x.shape[-2]).astype(dtype), frequencies).astype(np.float64)
     sin, cos = np.sin(angle), np.cos(angle)
     even, odd = x[..., 0::2], x[..., 1::2]
     return np.stack([even * cos - odd * sin, odd * cos + even * sin], -1).reshape(x.shape)
@@ -229,10 +230,54 @@ class GauAlpha(RoFormerV2):
         return self.result(states, weights, self.decode(x))
 
 
+class NeoBert(Model):
+    """Pre-norm layers without biases: RMS norms, queries, keys and values of each head side by side, RoPE, SwiGLU; an
+    untied vocabulary with a bias.
+    """
+
+    @staticmethod
+    def inner(config):
+        return -(-(2 * config["intermediate_size"] // 3) // 8) * 8
+
+    @staticmethod
+    def shapes(config):
+        hidden, vocab, inner = config["hidden_size"], config["vocab_size"], NeoBert.inner(config)
+        shapes = {"model.encoder.weight": (vocab, hidden), "model.layer_norm.weight": (hidden,)}
+        for layer in range(config["num_hidden_layers"]):
+            at = f"model.transformer_encoder.{layer}."
+            shapes |= {at + "qkv.weight": (3 * hidden, hidden), at + "wo.weight": (hidden, hidden),
+                       at + "ffn.w12.weight": (2 * inner, hidden), at + "ffn.w3.weight": (hidden, inner),
+                       at + "attention_norm.weight": (hidden,), at + "ffn_norm.weight": (hidden,)}
+        if config["architectures"] == ["NeoBERTLMHead"]:
+            shapes |= {"decoder.weight": (vocab, hidden), "decoder.bias": (vocab,)}
+        return shapes
+
+    def rms_norm(self, x, name):
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + self.config["norm_eps"]) * self.tensors[name + ".weight"]
+
+    def run(self, record):
+        x = self.tensors["model.encoder.weight"][record["ids"]]
+        states, weights = [x], []
+        for layer in range(self.config["num_hidden_layers"]):
+            at = f"model.transformer_encoder.{layer}."
+            q, k, v = np.split(self.heads(self.dense(self.rms_norm(x, at + "attention_norm"), at + "qkv")), 3, -1)
+            weight = softmax(rotate(q, np.float32) @ rotate(k, np.float32).swapaxes(1, 2) / np.sqrt(q.shape[-1]))
+            x = x + self.dense((weight @ v).swapaxes(0, 1).reshape(len(x), -1), at + "wo")
+            gate, up = np.split(self.dense(self.rms_norm(x, at + "ffn_norm"), at + "ffn.w12"), 2, -1)
+            x = x + self.dense(ACTIVATIONS["swish"](gate) * up, at + "ffn.w3")
+            states.append(x)
+            weights.append(weight)
+        states[-1] = self.rms_norm(x, "model.layer_norm")
+        if "decoder.weight" not in self.tensors:
+            values = dict(hidden_states=np.stack(states), attentions=np.stack(weights))
+            return {name: np.asarray(value, np.float64) for name, value in values.items()}
+        return self.result(states, weights, self.dense(states[-1], "decoder"))
+
+
 def random_tensors(shapes, seed, std):
     """float32: norm and scale weights 1 + N(0, 0.2), the rest N(0, std)."""
     rng = np.random.default_rng(seed)
-    around_one = ("LayerNorm.weight", "scaleoffset.weight")
+    around_one = ("LayerNorm.weight", "scaleoffset.weight", "_norm.weight")
     return {name: (rng.standard_normal(shape) * (0.2 if name.endswith(around_one) else std)
                    + name.endswith(around_one)).astype(np.float32) for name, shape in shapes.items()}
 
@@ -256,12 +301,18 @@ GAU_ALPHA = COMMON | dict(
     normalization="softmax_plus")
 del GAU_ALPHA["num_attention_heads"]
 
+NEOBERT = dict(
+    architectures=["NeoBERTLMHead"], model_type="neobert", vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+    dim_head=8, intermediate_size=48, max_length=20, norm_eps=1e-5, pad_token_id=0)
+
 # (case, class, config, id of [MASK])
 CASES = [
     ("tta", Tta, TTA, 4),
     ("tta_over_bert", Tta, TTA | dict(model_type="bert", type_vocab_size=2), 3),
     ("roformer_v2", RoFormerV2, ROFORMER_V2, None),
     ("roformer_v2_untied", RoFormerV2, ROFORMER_V2 | dict(tie_word_embeddings=False, hidden_act="gelu"), None),
+    ("neobert", NeoBert, NEOBERT, None),
+    ("neobert_headless", NeoBert, NEOBERT | dict(architectures=["NeoBERT"], num_hidden_layers=1, norm_eps=1e-2), None),
     ("gau_alpha", GauAlpha, GAU_ALPHA, None),
     ("gau_alpha_squared_relu", GauAlpha, GAU_ALPHA | dict(
         normalization="squared_relu", use_bias=True, tie_word_embeddings=False), None),

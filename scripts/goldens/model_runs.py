@@ -66,8 +66,19 @@ def randomise(model, seed, std):
             parameter.copy_(one + 0.2 * noise if id(parameter) in norms else std * noise)
 
 
+def add_alibi_once():
+    """Of Falcon: transformers 5.24 adds ALiBi twice where attention is eager, in the mask and to the scores, and once in its
+    default (SDPA). Halves are exact."""
+    module = tr.models.falcon.modeling_falcon
+    if not hasattr(module, "whole_alibi_tensor"):
+        module.whole_alibi_tensor = module.build_alibi_tensor
+        module.build_alibi_tensor = lambda *args, **kwargs: module.whole_alibi_tensor(*args, **kwargs) / 2
+
+
 def load(folder, model_class, dtype):
     """The saved checkpoint; an error if it is not exactly what the class holds."""
+    if "Falcon" in model_class.__name__:
+        add_alibi_once()
     model, info = model_class.from_pretrained(
         folder, dtype=dtype, attn_implementation="eager", output_loading_info=True)
     assert not info["missing_keys"] and not info["unexpected_keys"], info
@@ -108,14 +119,37 @@ def first_row(config):
     """The row of the position table that position 0 of a record has."""
     if config.model_type == "mpnet":
         return 2
-    return config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    counted = ("roberta", "xlm-roberta", "camembert", "longformer")
+    return config.pad_token_id + 1 if config.model_type in counted else 0
 
 
 def forward(model, arguments, double):
     """Of T5 the encoder alone."""
     model = model.encoder if model.config.model_type == "t5" else model
+    if model.config.model_type == "big_bird":  # as it does itself for short texts, but then nobody records weights
+        model.base_model.set_attention_type("original_full")
     with torch.no_grad(), doubled(double):
-        return model(**arguments, output_hidden_states=True, output_attentions=True)
+        output = model(**arguments, output_hidden_states=True, output_attentions=True)
+        decoder = getattr(model.base_model, "decoder", None)
+        if getattr(decoder, "project_out", None) is not None:  # OPT: the last state in front of it, as wide as the others
+            project_out, decoder.project_out = decoder.project_out, None
+            output.hidden_states = model.base_model(**arguments, output_hidden_states=True).hidden_states
+            decoder.project_out = project_out
+        if model.config.model_type == "longformer":
+            output.attentions = [whole_rows(w) for w in output.attentions]
+        return output
+
+
+def whole_rows(bands):
+    """Longformer's weights, of keys around each query, as (batch, heads, queries, keys)."""
+    batch, heads, rows, width = bands.shape
+    whole = bands.new_zeros(batch, heads, rows, rows)
+    for i in range(rows):
+        for k in range(width):
+            j = i + k - width // 2
+            if 0 <= j < rows:
+                whole[:, :, i, j] = bands[:, :, i, k]
+    return whole
 
 
 def outputs_of(output, batch, rows):
@@ -124,12 +158,13 @@ def outputs_of(output, batch, rows):
         return torch.stack([t[batch].double() for t in tensors])
     states, weights = output.hidden_states, output.attentions
     result = {}
-    if isinstance(weights[0], tuple):  # XLNet's streams: content, query, content, query
+    if weights is not None and isinstance(weights[0], tuple):  # XLNet's streams: content, query, content, query
         result["query_states"] = line(states[1::2])[:, :rows]
         result["query_attentions"] = line([w[1] for w in weights])[:, :, :rows, :rows]
         states, weights = states[0::2], [w[0] for w in weights]
     result["hidden_states"] = line(states)[:, :rows]
-    result["attentions"] = line(weights)[:, :, :rows, :rows]
+    if weights is not None:  # FNet has none
+        result["attentions"] = line(weights)[:, :, :rows, :rows]
     if output.get("logits") is not None:
         logits = output.logits[batch].double()[:rows]
         result["logits"] = logits if logits.dim() == 2 else logits[:, None]

@@ -114,7 +114,7 @@ def make_numpy(name, model_class, config, mask_id):
                  "roformer.pooler.dense.bias": np.full(24, 0.5, np.float32),
                  "cls.predictions.decoder.weight": tensors["roformer.embeddings.word_embeddings.weight"]}
     safetensors.numpy.save_file(tensors | extra, folder / "model.safetensors", metadata={"format": "pt"})
-    records = runs.make_records(name, [1, 2, 7, LONGEST], config["vocab_size"], config["type_vocab_size"],
+    records = runs.make_records(name, [1, 2, 7, LONGEST], config["vocab_size"], config.get("type_vocab_size", 0),
                                 config["pad_token_id"], LONGEST if name == "tta" else 0)
     model, single = model_class(config, tensors), model_class(config, tensors, np.float32)
     expected = [model.run(r) for r in records]

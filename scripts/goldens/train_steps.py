@@ -69,6 +69,13 @@ CASES = [
     ("mpt", tr.MptForCausalLM, "clm"),
     ("opt", tr.OPTForCausalLM, "clm"),
     ("falcon_groups", tr.FalconForCausalLM, "clm"),
+    ("opt_narrow", tr.OPTForCausalLM, "clm"),
+    ("falcon_rw", tr.FalconForCausalLM, "clm"),
+    ("longformer", tr.LongformerForMaskedLM, "mlm"),
+    ("big_bird", tr.BigBirdForMaskedLM, "mlm"),
+    ("fnet", tr.FNetForMaskedLM, "mlm"),
+    ("neobert", "NeoBert", "mlm"),
+    ("deberta_v3_longer", tr.DebertaV2ForMaskedLM, "mlm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
     ("mpnet", tr.MPNetForMaskedLM, "mlm"),
@@ -157,6 +164,36 @@ class GauAlpha(Written):
             q, k = (self.rotate(z * self.tensors[at + which + "_scaleoffset.weight"]) for which in "qk")
             x = self.bare(x + self.dense(u * ((q @ k.T * factor).softmax(-1) @ v), at + "o_dense"))
         return x @ table.T
+
+
+class NeoBert(Written):
+    """Pre-norm layers without biases, RMS norms, SwiGLU; adjacent pairs rotated; an untied vocabulary."""
+
+    @staticmethod
+    def rotate(x):
+        """By angles in float32, as the authors' code has them."""
+        size = x.shape[-1]
+        frequencies = 1.0 / (10000.0 ** (torch.arange(0, size, 2).to(torch.float32) / size))
+        angle = torch.outer(torch.arange(x.shape[-2]).to(torch.float32), frequencies).to(torch.float64)
+        turned = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2).contiguous()) * torch.polar(torch.ones_like(angle), angle)
+        return torch.view_as_real(turned).reshape(x.shape)
+
+    def rms(self, x, name):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + self.config["norm_eps"]) * self.tensors[name + ".weight"]
+
+    def forward(self, ids, seg=None):
+        x = self.tensors["model.encoder.weight"][ids]
+        heads = self.config["num_attention_heads"]
+        for layer in range(self.config["num_hidden_layers"]):
+            at = f"model.transformer_encoder.{layer}."
+            qkv = self.dense(self.rms(x, at + "attention_norm"), at + "qkv").reshape(len(ids), heads, -1).transpose(0, 1)
+            q, k, v = qkv.chunk(3, -1)
+            q, k = self.rotate(q), self.rotate(k)
+            weights = (q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])).softmax(-1)
+            x = x + self.dense((weights @ v).transpose(0, 1).reshape(len(ids), -1), at + "wo")
+            gate, up = self.dense(self.rms(x, at + "ffn_norm"), at + "ffn.w12").chunk(2, -1)
+            x = x + self.dense(torch.nn.functional.silu(gate) * up, at + "ffn.w3")
+        return self.dense(self.rms(x, "model.layer_norm"), "decoder")
 
 
 class RotaryAngles(torch.nn.Module):

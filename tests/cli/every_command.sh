@@ -8,6 +8,7 @@
 #   run    fills the folder 'out' bit by bit
 every_command='
 print mask-viz list
+print mask-viz model model
 print mask-viz show causal -n 6
 out mask-viz show causal -n 6 -o out.svg
 out mask-viz show causal -n 6 -o out.png

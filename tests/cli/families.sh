@@ -46,6 +46,7 @@ row() {
   while read -r family model kind; do row "$family" "$model" "$kind"; done <<'LIST'
 albert albert mlm
 bert bert mlm
+big_bird big_bird mlm
 bloom bloom clm
 cohere cohere clm
 deberta_v2 deberta_v3 mlm
@@ -54,6 +55,7 @@ electra electra_generator mlm
 esm esm mlm
 eurobert eurobert mlm
 falcon falcon_groups clm
+fnet fnet mlm
 gau_alpha gau_alpha mlm
 gemma gemma2 clm
 gpt2 gpt2 clm
@@ -62,10 +64,12 @@ gpt_neox gpt_neox clm
 gptj gptj clm
 granite granite clm
 llama llama clm
+longformer longformer mlm
 mistral mistral clm
 modernbert modernbert mlm
 mpnet mpnet mlm
 mpt mpt clm
+neobert neobert mlm
 nomic_bert nomic_bert mlm
 olmo olmo2 clm
 opt opt clm

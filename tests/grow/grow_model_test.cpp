@@ -41,6 +41,13 @@ const char* const kGroups =
 const char* const kAlibi =
     "cannot make this model wider: position alibi has terms for each head or column; expected one "
     "that depends only on queries and keys, like rope";
+const char* const kRoot =
+    "cannot make this model wider: family big_bird multiplies embeddings by the root of "
+    "hidden_size, which the width changes";
+const char* const kMixer = "cannot make this model wider: mixer fnet, expected attention";
+const char* const kFalconAlibi =
+    "cannot make this model wider: position alibi(bf16=true) has terms for each head or column; "
+    "expected one that depends only on queries and keys, like rope";
 const char* const kXlnet =
     "cannot make this model wider: XLNet's relative positions cannot be copied to another width";
 
@@ -64,7 +71,11 @@ const std::map<std::string, std::string>& refused() {
                                                               {"falcon_one_norm", kGroups},
                                                               {"bloom", kAlibi},
                                                               {"mpt", kAlibi},
-                                                              {"mpt_plain", kAlibi}};
+                                                              {"mpt_plain", kAlibi},
+                                                              {"falcon_rw", kFalconAlibi},
+                                                              {"big_bird_full", kRoot},
+                                                              {"fnet", kMixer},
+                                                              {"fnet_headless", kMixer}};
   return kRefused;
 }
 
@@ -208,6 +219,9 @@ std::string refused_depth(const std::string& name, DepthRule rule) {
   if (name.starts_with("albert"))
     return "cannot make this model deeper: layers share their weights, so added layers change the "
            "outputs; expected the rule interleave or stack";
+  if (name.starts_with("fnet"))
+    return "cannot make this model deeper: its layers mix tokens (fnet) without weights that could "
+           "be 0, so added layers change the outputs; expected the rule interleave or stack";
   if (rule == DepthRule::kIdentity && name == "gpt2_layer_scale")
     return "which has another window or scale of scores; expected the rule zero or stack";
   return {};
@@ -333,6 +347,7 @@ TEST_CASE("noise of a deeper model is on its added layers alone, whatever the fa
     const Index layers = open(one.folder)->design().num_hidden_layers;
     const GrowthRequest request{.layers = layers + 2, .depth = DepthRule::kZero, .noise = 0.2};
     if (one.name == "albert_groups" || one.name == "albert_inner") continue;
+    if (one.name.starts_with("fnet")) continue;  // refused
     if (one.name == "albert") {
       CHECK(message_of<UsageError>([&] {
               grow(one.folder, folder / "deep",

@@ -121,7 +121,7 @@ Batch batch_of(const ModelCase& one, const std::vector<std::size_t>& lines) {
 Request everything(const Model& model) {
   Request request;
   request.hidden_states = true;
-  request.attentions = true;
+  request.attentions = model.design().variants.mixer == nullptr;
   request.logits = model.design().head.kind != HeadKind::kNone;
   request.all_rows = true;
   return request;

@@ -188,7 +188,7 @@ const std::map<std::string_view, std::set<std::string>> kNotSaved = {
 
 TEST_CASE("the names that changes to checkpoints go by are those of the models") {
   const auto all = goldens();
-  REQUIRE(family_names().size() == 24);
+  REQUIRE(family_names().size() == 27);
   for (const FamilyNames& names : family_names()) {
     if (names.name == "masque") continue;  // ours
     CAPTURE(names.name);
@@ -214,6 +214,7 @@ TEST_CASE("the names that changes to checkpoints go by are those of the models")
       CAPTURE(name);
       CHECK(made.contains(with_prefix(name, names.prefix)));
     }
+    if (names.name == "neobert") continue;  // whose head is never tied
     std::set<std::string> listed;
     for (const std::string& tensor : names.tensors) {
       const std::string name = numberless(with_prefix(tensor, names.prefix));

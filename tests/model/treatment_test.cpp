@@ -149,6 +149,7 @@ TEST_CASE("own is the model as it is opened, whatever its family") {
     const auto treated = model.open(*own, {trained, 10}, exact());
     CHECK(states(*treated) == states(*open_model(one.folder, exact())));
     if (model.design().position != PositionType::kLearned) continue;
+    if (model.design().variants.mixer != nullptr) continue;  // which has its own length
     // Rows for padding in front of the table stay where they are.
     const std::vector<Index> positions{0, 1, 2, 3, 4, 5}, twice{0, 2, 4, 6, 8, 10};
     if (model.design().head.kind == HeadKind::kNone) continue;

@@ -28,6 +28,7 @@ std::vector<std::string> spellings() {
                            "sandwich(size=6)",
                            "shaw(clip=2)",
                            "t5(bidirectional=false,buckets=6)",
+                           "alibi(bf16=true)",
                            "tupe(relative=true)",
                            "tupe(cls=true)",
                            "tupe(relative=true,cls=true,alpha=0)",

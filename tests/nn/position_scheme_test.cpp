@@ -154,7 +154,9 @@ TEST_CASE("a shift of all positions changes nothing for relative schemes alone")
     here.causal = true;
     Layer there = here;
     const bool relative = here.scheme->facts().relative;
-    for (Index& position : there.positions) position += relative ? 1000 : 3;
+    // Products of small positions are not rounded to bfloat16.
+    const Index shift = relative || text.find("bf16") != std::string::npos ? 1000 : 3;
+    for (Index& position : there.positions) position += shift;
     const double moved = distance(layer_context(here, smooth_input<double>(here)),
                                   layer_context(there, smooth_input<double>(there)));
     if (relative) {

@@ -35,11 +35,11 @@ transformers.utils.logging.disable_progress_bar()
 INNER = ("intermediate_size", "n_inner", "hidden_dim", "d_ff", "d_inner", "ffn_dim", "ffn_hidden_size")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-POST_NORM = ("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mpnet", "nomic_bert", "roberta", "roformer",
+POST_NORM = ("albert", "bert", "big_bird", "camembert", "deberta-v2", "distilbert", "electra", "fnet", "longformer", "mpnet", "nomic_bert", "roberta", "roformer",
              "xlm-roberta", "xlnet")
 # Rules that are refused: positions that are no copies, layers that share weights and cannot add nothing, groups that would move.
 REFUSED = {"xlnet-plain": "width", "xlnet-uni": "width", "albert-plain": "identity|zero", "albert-groups": "depth",
-           "bloom-plain": "width", "mpt-plain": "width", "falcon-groups": "width", "llama-stablelm": "width"} | {
+           "bloom-plain": "width", "mpt-plain": "width", "falcon-groups": "width", "falcon-rw": "width", "fnet-plain": "width", "llama-stablelm": "width"} | {
                f"llama-{name}": "width" for name in ("gemma", "gemma2", "gemma3")}
 
 

@@ -31,13 +31,17 @@ constexpr TokenId kMaskOfTta = 4;
 constexpr const char* kCases[] = {
     "albert",
     "bert",
+    "big_bird",
     "bloom",
     "cohere",
     "deberta_v3",
+    "deberta_v3_longer",
     "distilbert",
     "electra_generator",
     "esm",
     "falcon_groups",
+    "falcon_rw",
+    "fnet",
     "gau_alpha",
     "gemma2",
     "gemma3",
@@ -47,12 +51,15 @@ constexpr const char* kCases[] = {
     "gpt_neox",
     "granite",
     "llama",
+    "longformer",
     "modernbert",
     "mpnet",
     "mpt",
+    "neobert",
     "olmo",
     "olmo2",
     "opt",
+    "opt_narrow",
     "phi",
     "phi3",
     "qwen3",
@@ -131,16 +138,20 @@ class StartedModel {
   const model::Design& design() const { return design_; }
   const ParameterMap& map() const { return map_; }
   Parameters<double>& parameters() { return parameters_; }
+  /// Of the tensors that are trained.
   std::set<std::string> names() const {
     std::set<std::string> all;
-    for (const auto& [name, places] : places_) all.insert(name);
+    for (const auto& [name, places] : places_) {
+      if (parameter_of(name).trained) all.insert(name);
+    }
     return all;
   }
 
-  /// The gradients, in memory as the values.
+  /// The gradients, in memory as the values; 0 of what is not trained.
   std::vector<double> gradients() {
     std::vector<double> out(parameters_.values().size());
     for (Index i = 0; i < parameters_.count(); ++i) {
+      if (!parameters_[i].trained) continue;
       const MatrixView<double> d = parameters_.gradient(i);
       std::copy_n(d.data, parameters_[i].size(), out.begin() + parameters_[i].offset);
     }
@@ -152,14 +163,15 @@ class StartedModel {
     for (const std::size_t place : places_.at(name)) out.push_back(memory[place]);
     return out;
   }
-  bool decays(const std::string& name) const {
+  bool decays(const std::string& name) const { return parameter_of(name).decays; }
+
+ private:
+  const Parameter& parameter_of(const std::string& name) const {
     const auto place = static_cast<Index>(places_.at(name).front());
     Index i = parameters_.count() - 1;
     while (parameters_[i].offset > place) --i;
-    return parameters_[i].decays;
+    return parameters_[i];
   }
-
- private:
   model::Design design_;
   Parameters<double> parameters_;
   ParameterMap map_;
@@ -221,6 +233,7 @@ class Adam {
     settings.gradient_scale = std::min(1.0, 1 / (norm + 1e-6));
     for (Index i = 0; i < parameters_.count(); ++i) {
       const Parameter& p = parameters_[i];
+      if (!p.trained) continue;
       settings.weight_decay = p.decays ? 0.01 : 0;
       kernel::adamw_update<double>(
           settings,

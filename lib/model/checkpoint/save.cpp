@@ -328,6 +328,7 @@ void add_sizes(const Design& design, ConfigText& to) {
   to.member("intermediate_size", design.intermediate_size);
   to.member("type_vocab_size", design.type_vocab_size);
   to.member("max_position_embeddings", design.max_position_embeddings);
+  if (design.positions_after_projection) to.member("positions_after_projection", true);
   to.member("pad_token_id", design.pad_token_id);
   to.member("mask_token_id", design.mask_token_id);
 }
@@ -426,6 +427,7 @@ void add_attention(const Design& design, ConfigText& to) {
     to.member("mixer_kernel_size", variants.mixer_kernel_size);
     to.member("mixer_dilation", variants.mixer_dilation);
     to.member("mixer_chunk_size", variants.mixer_chunk_size);
+    if (!variants.mixer_output) to.member("mixer_output", false);
   }
   to.member("mask", mask_word(design));
   to.member("streams", word_of(kStreams, design.streams));

@@ -65,6 +65,8 @@ Design read_design(const FamilyConfig& config) {
   config.expect_number("embedding_size", static_cast<double>(design.hidden_size));
   config.expect_number("attention_head_size", static_cast<double>(design.head_size));
   read_relative(design, config);
+  // Relative distances end at the table's edges, so that no text is too long for them.
+  if (!config.flag("position_biased_input", true)) design.max_position_embeddings = 0;
   design.convolution_size = config.count({"conv_kernel_size"}, 0);
   if (design.convolution_size > 0) {
     config.expect_number("conv_groups", 1);

@@ -1,7 +1,7 @@
-// Falcon: decoder with rotary positions. Three designs: one head of keys and values, both parts of
-// a layer side by side after one norm (7B); groups of heads and a norm for each part (40B, 180B),
-// or one for both (11B); and as many heads of keys as of queries. Almazrouei 2023,
-// arXiv:2311.16867.
+// Falcon: decoder with rotary positions or ALiBi. Three designs: one head of keys and values, both
+// parts of a layer side by side after one norm (7B); groups of heads and a norm for each part (40B,
+// 180B), or one for both (11B); and as many heads of keys as of queries (RW, with ALiBi).
+// Almazrouei 2023, arXiv:2311.16867.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,8 +23,6 @@ FalconLayers read_layers(const FamilyConfig& config) {
   FalconLayers layers;
   layers.groups = config.flag("new_decoder_architecture", false);
   layers.one_key = config.flag("multi_query", true) && !layers.groups;
-  // Its slopes are rounded to bfloat16 and scaled.
-  config.expect_flag("alibi", false);
   const bool parallel = config.flag("parallel_attn", true);
   const auto norms = config.optional_count("num_ln_in_parallel_attn");
   if (layers.groups) {
@@ -56,7 +54,6 @@ Design read_design(const FamilyConfig& config, const FalconLayers& layers) {
   design.final_norm = true;
   design.activation = config.activation("activation", "gelu");
   design.mask = DefaultMask::kCausal;
-  design.position = PositionType::kRotary;
   split_heads(design, config, "hidden_size", "num_attention_heads");
   const Index keys = config.size({"num_kv_heads", "n_head_kv"}, design.num_attention_heads);
   if (layers.groups) design.num_key_value_heads = keys;
@@ -64,7 +61,15 @@ Design read_design(const FamilyConfig& config, const FalconLayers& layers) {
   if (design.num_attention_heads % design.num_key_value_heads != 0)
     config.refuse("num_kv_heads", "a divisor of num_attention_heads");
   fill_layers(design);
-  set_angles(design, config, whole_heads());
+  if (config.flag("alibi", false)) {
+    design.position = PositionType::kNone;
+    design.variants.position = "alibi(bf16=true)";
+    for (const char* unread : {"rope_parameters", "rope_scaling"})
+      static_cast<void>(config.has(unread));
+  } else {
+    design.position = PositionType::kRotary;
+    set_angles(design, config, whole_heads());
+  }
   return design;
 }
 
@@ -99,7 +104,7 @@ const Family kFamily{
     .model_types = {"falcon"},
     .classes = {"Falcon"},
     .heads = {{HeadKind::kCausal, "ForCausalLM"}},
-    .loads = "Falcon with rotary positions, with the causal-LM head or without",
+    .loads = "Falcon, with rotary positions or ALiBi, with the causal-LM head or without",
     .plan = make_plan,
     .starts = unpadded_starts,
     .files = {.wide_configs = {R"("bias": true, "new_decoder_architecture": true)",

@@ -149,6 +149,10 @@ void read_own_position(Design& design, const FamilyConfig& config) {
   if (design.position == PositionType::kLearned && design.max_position_embeddings == 0) {
     config.refuse("max_position_embeddings", "at least 1: positions are learned");
   }
+  if (design.position == PositionType::kLearned)
+    design.positions_after_projection = config.flag("positions_after_projection", false);
+  if (design.positions_after_projection && design.embedding_size == design.hidden_size)
+    config.refuse("positions_after_projection", "false: embedding_size is hidden_size");
   if (design.position == PositionType::kSinusoidal) {
     design.sinusoidal_interleaved = config.flag("sinusoidal_interleaved", false);
   }
@@ -254,6 +258,7 @@ void read_mixer(Design& design, const FamilyConfig& config) {
   variants.mixer_kernel_size = config.size({"mixer_kernel_size"}, 7);
   variants.mixer_dilation = config.size({"mixer_dilation"}, 1);
   variants.mixer_chunk_size = config.size({"mixer_chunk_size"}, 256);
+  variants.mixer_output = config.flag("mixer_output", true);
   if (design.layer_kind == LayerKind::kGatedAttention) {
     config.refuse("mixer", "none: gated attention cannot have a mixer");
   }

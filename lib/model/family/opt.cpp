@@ -17,9 +17,8 @@ Design read_design(const FamilyConfig& config) {
   design.model_type = config.raw().model_type();
   design.vocab_size = config.size({"vocab_size"}, 50272);
   design.hidden_size = config.size({"hidden_size"}, 768);
-  design.embedding_size = design.hidden_size;
-  if (config.size({"word_embed_proj_dim"}, design.hidden_size) != design.hidden_size)
-    config.refuse("word_embed_proj_dim", "hidden_size");
+  design.embedding_size = config.size({"word_embed_proj_dim"}, design.hidden_size);
+  design.positions_after_projection = design.embedding_size != design.hidden_size;
   design.num_hidden_layers = config.layers({"num_hidden_layers"}, 12);
   design.num_attention_heads = config.size({"num_attention_heads"}, 12);
   design.intermediate_size = config.size({"ffn_dim"}, 3072);
@@ -35,6 +34,16 @@ Design read_design(const FamilyConfig& config) {
   split_heads(design, config, "hidden_size", "num_attention_heads");
   fill_layers(design);
   return design;
+}
+
+/// OPT-350m: the word table is narrower than the states, and so is what its matrix reads. Last
+/// states are those in front of project_out, which belongs to the head.
+void add_projections(ModelPlan& plan) {
+  plan.rows.push_back({"~decoder.project_in", {Role::kEmbeddingProjection}, Parts::kWeight});
+  HeadPlan& head = plan.heads.front();
+  head.design.transform = true;
+  head.design.activation = kernel::Activation::kNone;
+  head.rows = {{"~decoder.project_out", {Role::kHeadTransform}, Parts::kWeight}};
 }
 
 ModelPlan make_plan(const FamilyConfig& config) {
@@ -59,6 +68,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
     std::erase_if(plan.rows, [](const TensorRow& row) { return is_norm(row.roles.front()); });
   }
   add_lm_head(plan, config, true);
+  if (plan.design.positions_after_projection) add_projections(plan);
   return plan;
 }
 
@@ -75,9 +85,11 @@ const Family kFamily{
     .model_types = {"opt"},
     .classes = {"OPT"},
     .heads = {{HeadKind::kCausal, "ForCausalLM"}},
-    .loads = "OPT, with the causal-LM head or without; not OPT-350m, whose tables are narrower",
+    .loads =
+        "OPT, with the causal-LM head or without; OPT-350m, whose tables are narrower, with it",
     .plan = make_plan,
     .starts = opt_starts,
+    .files = {.wide_configs = {R"("word_embed_proj_dim": 512)"}},
 };
 const FamilyRegistration kRegistration{kFamily};
 

@@ -57,6 +57,7 @@ void embed_forward(Run& run, typename Run::Stream& stream, std::span<const Token
   } else if (kept_norm != nullptr) {
     kernel::copy_rows<T>(normed, states);
   }
+  add_projected_positions(design, tables, stream, states);
 }
 
 }  // namespace masque::model

@@ -68,6 +68,18 @@ void scale_words(const Design& design, const StreamRows& stream, std::span<const
   }
 }
 
+namespace {
+
+template <class T>
+void add_positions(const Design& design, const EmbeddingTables<T>& tables, const StreamRows& stream,
+                   MatrixView<T> x) {
+  const std::vector<Index> rows = table_positions(design, stream);
+  check_rows<Index>("position", rows, tables.position.rows);
+  kernel::embedding_add<T, Index>(tables.position, rows, x);
+}
+
+}  // namespace
+
 template <class T>
 void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& tables,
                                 const StreamRows& stream, MatrixView<T> x) {
@@ -77,15 +89,19 @@ void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& 
     kernel::embedding_add<T, Index>(tables.segment, rows, x);
   }
   if (tables.position.data != nullptr) {
-    const std::vector<Index> rows = table_positions(design, stream);
-    check_rows<Index>("position", rows, tables.position.rows);
-    kernel::embedding_add<T, Index>(tables.position, rows, x);
+    if (!design.positions_after_projection) add_positions(design, tables, stream, x);
   } else if (design.position == PositionType::kSinusoidal) {
     const std::vector<double> positions(stream.positions.begin(), stream.positions.end());
     Matrix<T> waves(x.rows, x.columns);
     nn::sinusoidal_table<T>(positions, design.sinusoidal_interleaved, waves.view());
     kernel::add_to<T>(waves.view(), x);
   }
+}
+
+template <class T>
+void add_projected_positions(const Design& design, const EmbeddingTables<T>& tables,
+                             const StreamRows& stream, MatrixView<T> x) {
+  if (design.positions_after_projection) add_positions(design, tables, stream, x);
 }
 
 template <class T>
@@ -101,6 +117,8 @@ void add_late_positions(MatrixView<const T> table, const StreamRows& stream, Mat
                             MatrixView<T>);                                              \
   template void add_segments_and_positions(const Design&, const EmbeddingTables<T>&,     \
                                            const StreamRows&, MatrixView<T>);            \
+  template void add_projected_positions(const Design&, const EmbeddingTables<T>&,        \
+                                        const StreamRows&, MatrixView<T>);               \
   template void add_late_positions(MatrixView<const T>, const StreamRows&, MatrixView<T>);
 MASQUE_INSTANTIATE(float)
 MASQUE_INSTANTIATE(double)

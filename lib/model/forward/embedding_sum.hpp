@@ -30,11 +30,18 @@ template <class T>
 void scale_words(const Design& design, const StreamRows& stream, std::span<const TokenId> ids,
                  MatrixView<T> x);
 
-/// `x` += the segments of `stream` (without any: of type 0) and its positions, by `tables` or,
-/// where `design` has these, sinusoidal. Throws InputError for those beyond the tables.
+/// `x` += the segments of `stream` (without any: of type 0) and its positions, by `tables` (but
+/// see add_projected_positions()) or, where `design` has these, sinusoidal. Throws InputError for
+/// those beyond the tables.
 template <class T>
 void add_segments_and_positions(const Design& design, const EmbeddingTables<T>& tables,
                                 const StreamRows& stream, MatrixView<T> x);
+
+/// With Design::positions_after_projection of `design`: `x` (rows of `stream`, hidden size) += its
+/// positions in `tables`. Throws InputError for those beyond the table.
+template <class T>
+void add_projected_positions(const Design& design, const EmbeddingTables<T>& tables,
+                             const StreamRows& stream, MatrixView<T> x);
 
 /// `x` (rows of `stream`, hidden size) += the rows of `table`, late positions, at the positions of
 /// `stream`. Throws InputError for positions beyond it.

@@ -262,6 +262,7 @@ void attention_block(Run& run, Index l, typename Run::Stream& stream, typename R
   }
   if (run.mixer() != nullptr) {
     // In T-TA it mixes the embeddings, which have as many rows.
+    if (!design.variants.mixer_output) return run.mix(l, stream, source_input, own.sum.view());
     run.mix(l, stream, source_input, resized(own.context, input.rows, design.hidden_size));
   } else {
     const HeadSizes heads = head_sizes(design);

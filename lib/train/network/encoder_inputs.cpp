@@ -72,8 +72,9 @@ void EncoderRun<T>::embed_backward(Stream& stream, MatrixView<T> d_x) {
     }
   }
   if (const Index table = map.weight(Role::kPositionTable); table != ParameterMap::kNone) {
-    kernel::embedding_backward<T, Index>(model::table_positions(design_, stream), d_embedded.view(),
-                                         gradient(table));
+    kernel::embedding_backward<T, Index>(
+        model::table_positions(design_, stream),
+        design_.positions_after_projection ? d_x : d_embedded.view(), gradient(table));
   }
   if (const Index table = map.weight(Role::kSegmentTable); table != ParameterMap::kNone) {
     kernel::embedding_backward<T, Index>(model::segment_rows(stream), d_embedded.view(),

@@ -271,10 +271,13 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
                     tape.attention_branch, d_sum, d_branch);
   }
   drop_backward(DropoutPlace::kAttention, l, stream, d_branch);
-  const MatrixView<T> d_context = scratch(kDContext, x.rows, tape.context.columns());
   const bool scaled = scales_heads(design_);
-  own.output.backward(scaled ? tape.scaled_context.view() : tape.context.view(), d_branch, false,
-                      d_context);
+  MatrixView<T> d_context = d_branch;
+  if (!own.output.empty()) {
+    d_context = scratch(kDContext, x.rows, tape.context.columns());
+    own.output.backward(scaled ? tape.scaled_context.view() : tape.context.view(), d_branch, false,
+                        d_context);
+  }
   if (scaled) {
     scale_heads_backward<T>(tape.context.view(), matrix(Role::kHeadScale, l), d_context,
                             gradient(encoder_.map_.weight(Role::kHeadScale, weights_of(l))));

@@ -149,6 +149,7 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
         if (part.role == model::Role::kMixerPart) {
           p.trained = model::mixer_parameters(design)[static_cast<std::size_t>(part.part)].trained;
         }
+        if (model::is_global(part.role)) p.trained = false;
         parameter = parameters.add(std::move(p));
       }
       own.set(part.role, tensor.bias, part.layer, part.part, parameter);

@@ -1,0 +1,95 @@
+// mask-viz model: what the layers of a model may read, by its config.json.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/file/file.hpp"
+#include "cli/run_tool.hpp"
+#include "cli/shared_options.hpp"
+#include "commands.hpp"
+#include "model/family.hpp"
+#include "model/family_config.hpp"
+#include "model/known_keys.hpp"
+#include "model/masks.hpp"
+#include "model/variants.hpp"
+#include "store/config.hpp"
+
+namespace masque::mask_viz {
+
+namespace {
+
+struct Options {
+  std::string model;
+  std::string family;
+  std::optional<Index> layer;
+  cli::CommonOptions common;
+};
+
+model::Design design_of(const Options& o) {
+  const auto config = store::ModelConfig::find(is_folder(o.model) ? o.model : folder_of(o.model));
+  if (!config) throw InputError(o.model, "no config.json, expected a checkpoint folder");
+  const model::Family& family = model::choose_family(*config, o.family);
+  return model::read_plan(family, model::FamilyConfig(*config)).design;
+}
+
+/// What besides masks decides what a layer reads.
+std::string about(const model::Design& design) {
+  if (design.variants.mixer != nullptr)
+    return fmt::format("mixer {} instead of attention", model::mixer_name(design));
+  switch (design.streams) {
+    case model::Streams::kOne: return "";
+    case model::Streams::kTwo: return "queries of a second stream, where it predicts permutations";
+    case model::Streams::kFixedKeys: return "keys and values from the embeddings";
+    case model::Streams::kTowers: return "each half of the layers reads the embeddings";
+  }
+  return "";
+}
+
+cli::ExitCode run(const Options& o, cli::Session& session) {
+  session.configure(o.common);
+  const model::Design design = design_of(o);
+  const std::vector<std::string> masks = model::layer_mask_texts(design);
+  if (o.layer) {
+    if (*o.layer >= std::ssize(masks))
+      throw UsageError(
+          fmt::format("{} {}: expected 0 to {}", field("layer"), *o.layer, masks.size() - 1));
+    session.print(masks[static_cast<std::size_t>(*o.layer)] + "\n");
+    return cli::ExitCode::kDone;
+  }
+  if (const std::string more = about(design); !more.empty())
+    session.note(fmt::format("{}: {}", o.model, more));
+  cli::Table table(session, o.common, {"layers", "mask"});
+  for (std::size_t first = 0; first < masks.size();) {
+    std::size_t end = first + 1;
+    while (end < masks.size() && masks[end] == masks[first]) ++end;
+    table.row({end == first + 1 ? fmt::format("{}", first) : fmt::format("{}-{}", first, end - 1),
+               masks[first]});
+    first = end;
+  }
+  table.finish();
+  return cli::ExitCode::kDone;
+}
+
+}  // namespace
+
+void declare_model(cli::Command& tool) {
+  auto o = std::make_shared<Options>();
+  cli::Command& c = tool.subcommand(
+      "model", "prints the masks of a model's layers as expressions, by its config.json alone");
+  c.example("mask-viz model gemma-2-2b/", "one line for each run of layers with the same mask");
+  c.example("mask-viz show \"$(mask-viz model longformer/ --layer 0)\" -n 64",
+            "draws the mask of the first layer");
+  c.argument("MODEL", o->model,
+             "a checkpoint folder, or hf:OWNER/NAME of the local Hugging Face cache");
+  c.option("--layer", "N", o->layer, cli::AllowedRange{0, 1e6},
+           "print the expression of this layer alone, from 0");
+  c.option("--family", "NAME", o->family, "model family [that of config.json]");
+  add_table(c, o->common);
+  c.action([o](cli::Session& session) { return run(*o, session); });
+}
+
+}  // namespace masque::mask_viz
