@@ -39,6 +39,11 @@ void check_identity(const Design& design) {
     refuse("an added layer would change the scores that are passed from layer to layer");
 }
 
+/// Whether `role` is the last product of a feed-forward layer or of an expert.
+bool ends_feed_forward(Role role) {
+  return role == Role::kDown || role == Role::kExpertDown || role == Role::kSharedExpertDown;
+}
+
 /// Whether a tensor is the last one of what a part of a layer adds: zeros there add nothing.
 bool ends_branch(const Design& design, Role role) {
   switch (design.norm_placement) {
@@ -48,11 +53,11 @@ bool ends_branch(const Design& design, Role role) {
     case model::NormPlacement::kOutput:
       if (design.norm_weights)
         return role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm;
-      return role == Role::kOutput || role == Role::kDown;
+      return role == Role::kOutput || ends_feed_forward(role);
     case model::NormPlacement::kNormFormer:
       return role == (design.norm_weights ? Role::kAttentionOutputNorm : Role::kOutput) ||
-             role == Role::kDown;
-    default: return role == Role::kOutput || role == Role::kDown;
+             ends_feed_forward(role);
+    default: return role == Role::kOutput || ends_feed_forward(role);
   }
 }
 

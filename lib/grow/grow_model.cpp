@@ -613,7 +613,10 @@ void ModelGrowth::Plan::grow_layers(const model::ModelPlan& larger) {
       moments_->add(from->placed, tensor, constant || (copy.added && !moved));
       set(name, before.rbegin()->second->info->name, std::move(made_of));
     }
-    for (const auto& [place, tensor] : before) known_.insert(tensor->info->name);
+    for (const auto& [place, tensor] : before) {
+      // The layer that has its number now has no such tensor.
+      if (known_.insert(tensor->info->name).second) edit_.remove(tensor->info->name);
+    }
   }
 }
 

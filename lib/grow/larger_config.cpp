@@ -67,6 +67,21 @@ std::string kinds_of(const model::Design& before, std::span<const LayerCopy> cop
   return "[" + kinds + "]";
 }
 
+/// Of Qwen's mixtures with some layers without experts: names these among `copies`, since a step
+/// would count them otherwise. `before` as for set_layers().
+void set_dense_layers(surgery::CheckpointEdit& edit, const model::Design& before,
+                      std::span<const LayerCopy> copies) {
+  if (!before.experts) return;
+  std::string dense;
+  for (std::size_t l = 0; l < copies.size(); ++l) {
+    if (!before.layers[static_cast<std::size_t>(copies[l].from)].experts)
+      dense += fmt::format("{}{}", dense.empty() ? "" : ", ", l);
+  }
+  if (dense.empty()) return;
+  edit.set_config("decoder_sparse_step", "1");
+  edit.set_config("mlp_only_layers", "[" + dense + "]");
+}
+
 /// Gives each layer of `copies` the item of its original in the lists of config.json. `config` and
 /// `before` as for set_layers(). Throws InputError for a list of another length.
 void set_layer_items(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
@@ -87,6 +102,7 @@ void set_layer_items(surgery::CheckpointEdit& edit, const store::ModelConfig& co
     }
     edit.set_config(key, text + "]");
   }
+  set_dense_layers(edit, before, copies);
   // GPT-Neo's list of kinds, with how often it repeats.
   if (config.has("attention_types"))
     edit.set_config("attention_types",

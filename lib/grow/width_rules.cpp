@@ -309,6 +309,7 @@ Design wider_design(const Design& design, double factor, WidthRule rule) {
   if (design.variants.mixer != nullptr)
     refuse(fmt::format("mixer {}, expected attention", model::mixer_name(design)));
   if (design.variants.detector) refuse("a detector, expected a model without");
+  if (design.experts) refuse("mixtures of experts, expected feed-forward layers");
   if (std::ranges::any_of(model::own_masks(design),
                           [](const mask::MaskLayer& layer) { return !layer.mask.heads().empty(); }))
     refuse("masks that differ between heads, expected one mask for all heads");

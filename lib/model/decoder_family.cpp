@@ -1,5 +1,6 @@
 #include "model/decoder_family.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -139,6 +140,42 @@ std::vector<TensorRow> gated_rows(const DecoderParts& parts) {
   return {{"mlp.gate_proj", {Role::kGate}, parts.inner},
           {"mlp.up_proj", {Role::kUp}, parts.inner},
           {"mlp.down_proj", {Role::kDown}, parts.inner}};
+}
+
+void set_experts(Design& design, const FamilyConfig& config, const std::vector<bool>& sparse,
+                 Names count_names, Index count, Index per_token, Index intermediate_size) {
+  // As many as their tensors' names are listed for before a file is looked at.
+  constexpr Index kMost = 4096;
+  ExpertsDesign experts;
+  experts.count = config.size(count_names, count);
+  if (experts.count > kMost) {
+    config.refuse(*std::ranges::find_if(count_names, [&](auto name) { return config.has(name); }),
+                  fmt::format("at most {}", kMost));
+  }
+  experts.per_token = config.size({"num_experts_per_tok"}, per_token);
+  if (experts.per_token > experts.count)
+    config.refuse("num_experts_per_tok", fmt::format("at most {}", experts.count));
+  experts.intermediate_size = intermediate_size;
+  for (std::size_t l = 0; l < sparse.size(); ++l) design.layers[l].experts = sparse[l];
+  if (std::ranges::find(sparse, true) != sparse.end()) design.experts = experts;
+}
+
+std::vector<TensorRow> expert_rows(const Design& design, std::string_view mixture,
+                                   const ExpertNames& names) {
+  if (!design.experts) return {};
+  std::vector<TensorRow> rows = {
+      {fmt::format("{}.gate", mixture), {Role::kRouter}, Parts::kWeight}};
+  for (Index e = 0; e < design.experts->count; ++e) {
+    const std::string expert = fmt::format("{}.experts.{}.", mixture, e);
+    for (const auto& [role, name] : {std::pair(Role::kExpertGate, names.gate),
+                                     {Role::kExpertUp, names.up},
+                                     {Role::kExpertDown, names.down}}) {
+      TensorRow row{expert + std::string(name), {role}, Parts::kWeight};
+      row.part = e;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
 }
 
 std::vector<TensorRow> llama_rows(const DecoderParts& parts) {

@@ -80,6 +80,23 @@ std::vector<TensorRow> attention_rows(const DecoderParts& parts);
 /// Llama's mlp.{gate,up,down}_proj, with the `parts`, for decoder_rows().
 std::vector<TensorRow> gated_rows(const DecoderParts& parts);
 
+/// Gives the layers of `design` that are `sparse`, one a layer, a mixture of experts of
+/// `intermediate_size`: how many by an option of `config`, one of `count_names`, by
+/// num_experts_per_tok how many a token goes through; `count` and `per_token` where it says
+/// nothing. Throws InputError for more than there are, and for more than 4096.
+void set_experts(Design& design, const FamilyConfig& config, const std::vector<bool>& sparse,
+                 Names count_names, Index count, Index per_token, Index intermediate_size);
+/// The names of an expert's matrices.
+struct ExpertNames {
+  std::string_view gate = "gate_proj";  ///< Role::kExpertGate
+  std::string_view up = "up_proj";      ///< Role::kExpertUp
+  std::string_view down = "down_proj";  ///< Role::kExpertDown
+};
+/// `mixture`.gate and `mixture`.experts.N.{gate,up,down} of `design`, with their `names`, for
+/// decoder_rows(); nothing of a design without experts.
+std::vector<TensorRow> expert_rows(const Design& design, std::string_view mixture,
+                                   const ExpertNames& names = {});
+
 /// All of Llama's rows, with `parts`: norms in front of attention and feed-forward layer.
 std::vector<TensorRow> llama_rows(const DecoderParts& parts);
 

@@ -111,6 +111,23 @@ struct RotaryDesign {
   bool operator==(const RotaryDesign&) const = default;
 };
 
+/// A mixture of experts in the place of a feed-forward layer: each token goes through the few of
+/// these that a router chooses for it. Shazeer et al. 2017, arXiv:1701.06538; Jiang et al. 2024
+/// (Mixtral), arXiv:2401.04088.
+struct ExpertsDesign {
+  Index count = 0;              ///< experts of a layer
+  Index per_token = 0;          ///< how many a token goes through: those of the largest probability
+  Index intermediate_size = 0;  ///< of each expert
+  bool normalized = false;      ///< the weights of the chosen ones are divided by their sum
+  /// Intermediate size of an expert that all tokens go through, times a sigmoid; 0: there is none.
+  Index shared_intermediate_size = 0;
+  /// c of gpt-oss: what the activation reads is at most c, what multiplies it is 1 more than within
+  /// ± c; 0: neither.
+  double limit = 0;
+
+  bool operator==(const ExpertsDesign&) const = default;
+};
+
 /// What differs from layer to layer.
 struct LayerDesign {
   Index weights = 0;            ///< whose weights it uses: ALBERT's layers share
@@ -118,6 +135,7 @@ struct LayerDesign {
   RotaryDesign rotary;          ///< for PositionType::kRotary
   bool input_norm = true;       ///< pre-norm: whether there is one (ModernBERT's first has none)
   double attention_scale = 1;   ///< scale of scores, in addition to Design::attention_scale
+  bool experts = false;         ///< its feed-forward layer is Design::experts
 
   bool operator==(const LayerDesign&) const = default;
 };
@@ -328,7 +346,11 @@ struct Design {
   bool final_norm = false;  ///< a norm follows the last layer
   /// Activation of layers; the head has its own.
   kernel::Activation activation = kernel::Activation::kGelu;
-  bool gated = false;          ///< act(x W_gate) ⊙ (x W_up)
+  bool gated = false;  ///< act(x W_gate) ⊙ (x W_up)
+  /// Each head has a score of its own for a key without a value, a learned number in each layer:
+  /// the weights of a row sum to less than 1. OpenAI 2025 (gpt-oss), arXiv:2508.10925.
+  bool sinks = false;
+  std::optional<ExpertsDesign> experts;  ///< of layers with LayerDesign::experts; these are gated
   double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;  ///< norms of queries and keys, in all layers
   /// Queries, keys and values are cut off at ± this number, before norm and rotation; 0: nowhere.

@@ -32,9 +32,11 @@ struct BufferTensor {
 
 /// How a tensor lies in the file.
 enum class TensorLayout {
-  kOutIn,        ///< (out, in), as masque has it; a vector: its elements
-  kInOut,        ///< (in, out)
-  kHeadGroups,   ///< (out, in) by heads of keys: of each in turn its queries, its key, its value
+  kOutIn,       ///< (out, in), as masque has it; a vector: its elements
+  kInOut,       ///< (in, out)
+  kHeadGroups,  ///< (out, in) by heads of keys: of each in turn its queries, its key, its value
+  /// (parts, in, out), outputs of the roles in turn; a bias: (parts, out). gpt-oss's experts.
+  kParts,
   kNextRow,      ///< a vector, the next row of its place: GAU's γ and β
   kNextColumns,  ///< a vector, the next head_size columns of its place: a norm of each head
 };
@@ -61,6 +63,7 @@ struct TensorRow {
   Shape shape = {};
   std::optional<Index> layer = {};  ///< index in ModelWeights::layers, for names without "{l}"
   Index part = 0;                   ///< number of the tensor, for roles that have several
+  Index parts_stacked = 1;          ///< of kParts: how many, from `part` on
   bool detector = false;            ///< the role is one of VariantDesign::detector
 };
 

@@ -89,8 +89,9 @@ bool is_own_gate(const Judged& judged) {
 constexpr std::string_view kAny = "*";
 
 // A literal, since the rows below are constant expressions.
-#define MASQUE_DECODERS                                                                     \
-  "cohere falcon gemma gpt_neox granite llama mistral olmo phi phi3 qwen smollm3 stablelm " \
+#define MASQUE_DECODERS                                                                    \
+  "cohere falcon gemma gpt_neox gpt_oss granite llama mistral olmo phi phi3 qwen smollm3 " \
+  "stablelm "                                                                              \
   "starcoder2"
 
 // The first row that has family and name counts. Sources: the configuration classes of
@@ -227,8 +228,10 @@ constexpr KnownKeys kKnownKeys[] = {
      "embd_pdrop "
      "embedding_dropout hidden_dropout hidden_dropout_prob init init_range init_std "
      "initializer_cutoff_factor "
-     "initializer_factor initializer_range layerdrop mlp_dropout output_dropout pooler_dropout "
-     "qa_dropout resid_pdrop residual_dropout seq_classif_dropout summary_first_dropout "
+     "initializer_factor initializer_range layerdrop mlp_dropout output_dropout "
+     "output_router_logits pooler_dropout "
+     "qa_dropout resid_pdrop residual_dropout router_aux_loss_coef router_jitter_noise "
+     "seq_classif_dropout summary_first_dropout "
      "summary_last_dropout",
      kAny},
     // Heads that read one state of a text, and their labels: see choose_text_head.

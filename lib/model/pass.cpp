@@ -446,6 +446,7 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
     problem.normalizer = nn::find_normalizer("softmax");
   }
   problem.bf16 = model_.precision == kernel::Precision::kBf16;
+  if (design_.sinks) problem.sinks = weights.sinks.span();
   const bool mean = override_of(layer) == AttentionOverride::kMean;
   if (mean) {
     // Queries of zeros give every key the same score; without Λ each head of values needs one.
@@ -458,6 +459,7 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
         Matrix<T>::zero(queries, heads.value_heads > 0 ? heads.value_heads : problem.query.columns);
     problem.query = moved_query.view();
     problem.bias = nullptr;
+    problem.sinks = {};
     problem.normalizer = nn::find_normalizer("softmax");
   }
   nn::WeightsVisitor<T> visit;

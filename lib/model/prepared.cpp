@@ -62,6 +62,30 @@ void project_distances(const Design& design, const LayerWeights<T>& from, Matrix
   if (design.position_to_content) to.position_query = project(from.position_query, from.query);
 }
 
+/// Adds to `steps` those of the experts of a layer.
+template <class T>
+void add_expert_steps(const LayerWeights<T>& from, Precision precision, PreparedLayer<T>& to,
+                      std::vector<std::function<void()>>& steps) {
+  // Rounding would change which experts a token goes through.
+  const Precision exact = precision == Precision::kBf16 ? Precision::kF32 : precision;
+  steps.emplace_back([&, precision, exact] {
+    to.router = single(from.router, exact);
+    if (!from.shared_expert_up.weight) return;
+    to.shared_expert_up =
+        stacked<T, 2>({&from.shared_expert_gate, &from.shared_expert_up}, precision);
+    to.shared_expert_down = single(from.shared_expert_down, precision);
+    to.shared_expert_weight = single(from.shared_expert_weight, precision);
+  });
+  to.expert_up.resize(from.expert_up.size());
+  to.expert_down.resize(from.expert_down.size());
+  for (std::size_t e = 0; e < from.expert_up.size(); ++e) {
+    steps.emplace_back([&, precision, e] {
+      to.expert_up[e] = stacked<T, 2>({&from.expert_gate[e], &from.expert_up[e]}, precision);
+      to.expert_down[e] = single(from.expert_down[e], precision);
+    });
+  }
+}
+
 // The packing steps of a layer, to be run on any thread.
 template <class T>
 void add_steps(const Design& design, const LayerWeights<T>& from, Precision precision,
@@ -105,6 +129,8 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
       to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
     });
   }
+  to.sinks = from.sinks;
+  if (from.router.weight) return add_expert_steps(from, precision, to, steps);
   steps.emplace_back([&, precision] {
     to.up = design.gated ? stacked<T, 2>({&from.gate, &from.up}, precision)
                          : single(from.up, precision, design.activation);

@@ -56,17 +56,24 @@ struct PreparedLayer {
   PreparedNorm<T> attention_norm;  ///< present also where the design has no such norm, as all here
   /// Gated: gate, then up, side by side, without the activation, which it has otherwise.
   kernel::Linear<T> up;
-  kernel::Linear<T> down;                 ///< LayerWeights::down
-  PreparedNorm<T> feed_forward_norm;      ///< LayerWeights::feed_forward_norm
-  PreparedNorm<T> attention_output_norm,  ///< LayerWeights::attention_output_norm
-      feed_forward_output_norm,           ///< LayerWeights::feed_forward_output_norm
-      feed_forward_inner_norm;            ///< LayerWeights::feed_forward_inner_norm
-  Weight<T> attention_scale,              ///< LayerWeights::attention_scale
-      feed_forward_scale,                 ///< LayerWeights::feed_forward_scale
-      attention_residual,                 ///< LayerWeights::attention_residual
-      feed_forward_residual;              ///< LayerWeights::feed_forward_residual
-  Weight<T> head_scale,                   ///< LayerWeights::head_scale
-      score_scale;                        ///< LayerWeights::score_scale
+  kernel::Linear<T> down;                    ///< LayerWeights::down
+  PreparedNorm<T> feed_forward_norm;         ///< LayerWeights::feed_forward_norm
+  PreparedNorm<T> attention_output_norm,     ///< LayerWeights::attention_output_norm
+      feed_forward_output_norm,              ///< LayerWeights::feed_forward_output_norm
+      feed_forward_inner_norm;               ///< LayerWeights::feed_forward_inner_norm
+  Weight<T> attention_scale,                 ///< LayerWeights::attention_scale
+      feed_forward_scale,                    ///< LayerWeights::feed_forward_scale
+      attention_residual,                    ///< LayerWeights::attention_residual
+      feed_forward_residual;                 ///< LayerWeights::feed_forward_residual
+  Weight<T> head_scale,                      ///< LayerWeights::head_scale
+      score_scale;                           ///< LayerWeights::score_scale
+  kernel::Linear<T> router;                  ///< LayerWeights::router
+  std::vector<kernel::Linear<T>> expert_up,  ///< one an expert: gate, then up
+      expert_down;                           ///< LayerWeights::expert_down
+  kernel::Linear<T> shared_expert_up,        ///< gate, then up
+      shared_expert_down,                    ///< LayerWeights::shared_expert_down
+      shared_expert_weight;                  ///< LayerWeights::shared_expert_weight
+  Weight<T> sinks;                           ///< LayerWeights::sinks
   // XLNet
   kernel::Linear<T> relative;  ///< LayerWeights::relative
   Weight<T> content_bias,      ///< LayerWeights::content_bias

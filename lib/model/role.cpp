@@ -123,6 +123,15 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kFeedForwardInnerNorm: return {1, inner};
     case Role::kQueryNorm: return {1, head_norm_size(design, design.num_attention_heads)};
     case Role::kKeyNorm: return {1, head_norm_size(design, design.num_key_value_heads)};
+    case Role::kRouter: return {design.experts.value().count, hidden};
+    case Role::kExpertUp:
+    case Role::kExpertGate: return {design.experts.value().intermediate_size, hidden};
+    case Role::kExpertDown: return {hidden, design.experts.value().intermediate_size};
+    case Role::kSharedExpertUp:
+    case Role::kSharedExpertGate: return {design.experts.value().shared_intermediate_size, hidden};
+    case Role::kSharedExpertDown: return {hidden, design.experts.value().shared_intermediate_size};
+    case Role::kSharedExpertWeight: return {1, hidden};
+    case Role::kSinks: return {1, design.num_attention_heads};
     case Role::kLatentInput: return {design.variants.latent.value().size, hidden};
     case Role::kLatentOutput: return {hidden, design.variants.latent.value().size};
     case Role::kLatentKappa: return {1, 1};
@@ -140,10 +149,12 @@ bool is_norm(Role role) {
          role == Role::kFeedForwardInnerNorm || role == Role::kQueryNorm || role == Role::kKeyNorm;
 }
 
+bool is_of_experts(Role role) { return role >= Role::kRouter && role <= Role::kSharedExpertWeight; }
+
 bool is_vector(Role role) {
-  return is_norm(role) || role == Role::kQueryStart || role == Role::kContentBias ||
-         role == Role::kPositionBias || role == Role::kSegmentBias || role == Role::kLatentKappa ||
-         (role >= Role::kAttentionScale && role <= Role::kScoreScale);
+  return is_norm(role) || role == Role::kSinks || role == Role::kQueryStart ||
+         role == Role::kContentBias || role == Role::kPositionBias || role == Role::kSegmentBias ||
+         role == Role::kLatentKappa || (role >= Role::kAttentionScale && role <= Role::kScoreScale);
 }
 
 namespace {
@@ -166,6 +177,11 @@ DenseWeights<T>* dense_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role
     case Role::kGlobalValue: return &layer.global_value;
     case Role::kConvolution: return &layer.convolution;
     case Role::kGatedInput: return &layer.gated_input;
+    case Role::kRouter: return &layer.router;
+    case Role::kSharedExpertUp: return &layer.shared_expert_up;
+    case Role::kSharedExpertGate: return &layer.shared_expert_gate;
+    case Role::kSharedExpertDown: return &layer.shared_expert_down;
+    case Role::kSharedExpertWeight: return &layer.shared_expert_weight;
     case Role::kEmbeddingProjection: return &weights.embedding_projection;
     case Role::kHeadTransform: return &weights.head_transform;
     case Role::kDecoder: return &weights.decoder;
@@ -215,11 +231,30 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
     case Role::kFeedForwardResidual: return &layer.feed_forward_residual;
     case Role::kHeadScale: return &layer.head_scale;
     case Role::kScoreScale: return &layer.score_scale;
+    case Role::kSinks: return &layer.sinks;
     case Role::kLatentInput: return &layer.latent_input;
     case Role::kLatentOutput: return &layer.latent_output;
     case Role::kLatentKappa: return &layer.latent_kappa;
     default: return nullptr;
   }
+}
+
+template <class T>
+std::vector<DenseWeights<T>>* experts_of(LayerWeights<T>& layer, Role role) {
+  switch (role) {
+    case Role::kExpertUp: return &layer.expert_up;
+    case Role::kExpertGate: return &layer.expert_gate;
+    case Role::kExpertDown: return &layer.expert_down;
+    default: return nullptr;
+  }
+}
+
+/// Element `part` of `parts`, which become as many as it needs.
+template <class Part>
+Part& element_of(std::vector<Part>& parts, Index part) {
+  MASQUE_CHECK(part >= 0);
+  if (part >= std::ssize(parts)) parts.resize(static_cast<std::size_t>(part) + 1);
+  return parts[static_cast<std::size_t>(part)];
 }
 
 template <class T>
@@ -242,10 +277,13 @@ Weight<T>& weight_of(ModelWeights<T>& weights, Role role, bool bias, Index layer
     return bias ? dense->bias : dense->weight;
   }
   if (NormWeights<T>* norm = norm_of(weights, own, role)) return bias ? norm->bias : norm->weight;
+  if (std::vector<DenseWeights<T>>* experts = experts_of(own, role)) {
+    DenseWeights<T>& dense = element_of(*experts, part);
+    return bias ? dense.bias : dense.weight;
+  }
   if (std::vector<Weight<T>>* parts = parts_of(weights, own, role)) {
-    MASQUE_CHECK(!bias && part >= 0);
-    if (part >= std::ssize(*parts)) parts->resize(static_cast<std::size_t>(part) + 1);
-    return (*parts)[static_cast<std::size_t>(part)];
+    MASQUE_CHECK(!bias);
+    return element_of(*parts, part);
   }
   Weight<T>* single = single_of(weights, own, role);
   MASQUE_CHECK(single != nullptr && !bias);

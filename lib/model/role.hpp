@@ -73,6 +73,16 @@ enum class Role {
   kGlobalQuery,  ///< Longformer's projections of tokens with global attention: see LayerWeights
   kGlobalKey,
   kGlobalValue,
+  // LayerDesign::experts: dense layers, those of experts distinguished by their number
+  kRouter,
+  kExpertUp,
+  kExpertGate,
+  kExpertDown,
+  kSharedExpertUp,
+  kSharedExpertGate,
+  kSharedExpertDown,
+  kSharedExpertWeight,  ///< from states to the logit of what the shared expert is multiplied by
+  kSinks,               ///< of each head, for Design::sinks
 };
 
 /// The shape of a role's weight as (out, in); a vector is one row. The bias of a dense layer has
@@ -91,6 +101,8 @@ bool is_norm(Role role);
 inline bool is_global(Role role) {
   return role == Role::kGlobalQuery || role == Role::kGlobalKey || role == Role::kGlobalValue;
 }
+/// Whether `role` belongs to a mixture of experts: layers without one have none.
+bool is_of_experts(Role role);
 /// Whether the weight of `role` is a vector in the file, not a matrix of one row.
 bool is_vector(Role role);
 

@@ -105,12 +105,13 @@ void scale_longrope(const FamilyConfig& rope, double original, Index longest,
   rotary.long_from = static_cast<Index>(original);
 }
 
-/// The object of the parameters: rope_scaling where there is one, as in transformers; else an empty
-/// one: next to it their names mean nothing but for those of RotaryDefaults.
-FamilyConfig rope_of(const FamilyConfig& config, std::string_view parameters_name) {
+/// The object of the parameters: rope_scaling where there is one, as in transformers; else that of
+/// `defaults`: next to it their names mean nothing but for those of RotaryDefaults.
+FamilyConfig rope_of(const FamilyConfig& config, const RotaryDefaults& defaults) {
   if (auto scaling = config.object("rope_scaling")) return *std::move(scaling);
-  if (auto parameters = config.object(parameters_name)) return *std::move(parameters);
-  return FamilyConfig(store::ModelConfig::parse("{}", config.raw().path()));
+  if (auto parameters = config.object(defaults.parameters_name)) return *std::move(parameters);
+  return FamilyConfig(
+      store::ModelConfig::parse(std::string(defaults.parameters), config.raw().path()));
 }
 
 }  // namespace
@@ -161,7 +162,7 @@ std::optional<double> rotary_base(std::span<const double> frequencies, double to
 RotaryDesign read_rotary(const FamilyConfig& config, const RotaryDefaults& defaults,
                          Index head_size, Index max_position_embeddings,
                          std::vector<std::string>& notes) {
-  const FamilyConfig rope = rope_of(config, defaults.parameters_name);
+  const FamilyConfig rope = rope_of(config, defaults);
   const double theta =
       rope.positive("rope_theta", config.positive(defaults.theta_name, defaults.theta));
   const double fallback = defaults.share_name.empty()

@@ -17,6 +17,8 @@ struct RotaryDefaults {
   std::string_view share_name = {};            ///< "rotary_pct"; empty: no such option
   /// Name of the object that is read after rope_scaling.
   std::string_view parameters_name = "rope_parameters";
+  /// A JSON object in the place of the parameters, where config.json has none.
+  std::string_view parameters = "{}";
   bool fixed_share = false;  ///< a share other than 1 is refused
   /// Class default of original_max_position_embeddings next to the rope parameters; 0: none.
   Index original_length = 0;

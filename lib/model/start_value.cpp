@@ -71,6 +71,8 @@ StartValues::StartValues(const Design& design, double range)
       weight_offset_(design.norm.weight_offset) {}
 
 StartValue StartValues::of(Role role, bool bias, Index part) const {
+  // As transformers starts that of gpt-oss.
+  if (bias && role == Role::kRouter) return StartValue::normal(range_);
   if (bias || role == Role::kGatedBeta) return StartValue::constant(0);
   if (is_norm(role)) return StartValue::constant(1 - weight_offset_);
   if (role == Role::kGatedGamma) return StartValue::constant(1);

@@ -45,15 +45,15 @@ struct StartValue {
 /// A tensor that does not start as its role says.
 struct StartRule {
   Role role;         ///< which tensors: all of this role
-  StartValue start;  ///< start value of the weight; biases start at 0 everywhere
+  StartValue start;  ///< start value of the weight; biases start as StartValues says
 };
 
-/// The table by role: biases, β and ReZero's α are 0; norms (with NormDesign::weight_offset), γ,
-/// Admin's ω and NormFormer's numbers of heads are 1; scales of scores start as their normalizer
-/// says; talking heads start with the identity where as many come out as go in, else normal with
-/// variance 1/inputs; the parameters of position schemes and mixers as these say, the matrices of a
-/// latent bottleneck so that numbers of it and states after it have deviation 1, a learned log κ is
-/// that of the design; all else is normal with deviation `range`.
+/// The table by role: biases but those of routers, β and ReZero's α are 0; norms (with
+/// NormDesign::weight_offset), γ, Admin's ω and NormFormer's numbers of heads are 1; scales of
+/// scores start as their normalizer says; talking heads start with the identity where as many come
+/// out as go in, else normal with variance 1/inputs; the parameters of position schemes and mixers
+/// as these say, the matrices of a latent bottleneck so that numbers of it and states after it have
+/// deviation 1, a learned log κ is that of the design; all else is normal with deviation `range`.
 class StartValues {
  public:
   /// Start values of the tensors of `design`, of which nothing is borrowed; `range` ≥ 0. Throws

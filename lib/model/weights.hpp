@@ -64,6 +64,15 @@ struct LayerWeights {
       feed_forward_residual;             ///< kAdmin: ω of the feed-forward layer, (1, hidden)
   Weight<T> head_scale;                  ///< kNormFormer: (1, value_heads())
   Weight<T> score_scale;                 ///< (1, heads), of normalizers that learn it
+  DenseWeights<T> router;                ///< hidden → experts
+  std::vector<DenseWeights<T>> expert_up,  ///< one an expert: hidden → intermediate size of experts
+      expert_gate,                         ///< the half that the activation sees, in the same way
+      expert_down;                         ///< one an expert: back
+  DenseWeights<T> shared_expert_up,        ///< of the expert that all tokens go through
+      shared_expert_gate,                  ///< in the same way
+      shared_expert_down,                  ///< in the same way
+      shared_expert_weight;                ///< hidden → 1
+  Weight<T> sinks;                         ///< (1, heads)
   // XLNet: vectors of heads · head size
   /// Projection of the sinusoids of distances: hidden → heads · head size.
   DenseWeights<T> relative;

@@ -31,7 +31,8 @@ CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilb
          "mistral ministral qwen2 qwen3 qwen3_windows gemma gemma2 gemma3 gemma3_hub olmo olmo2 phi phi_tied phi3 "
          "phi3_window stablelm stablelm_serial smollm3 smollm3_windows granite cohere cohere_plain starcoder2 "
          "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post "
-         "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_full fnet").split()
+         "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_full fnet "
+         "mixtral qwen2_moe qwen2_moe_windows qwen3_moe qwen3_moe_windows olmoe gpt_oss gpt_oss_plain").split()
 IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
 FOREIGN = {
     "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
@@ -62,6 +63,9 @@ FOREIGN = {
     "no_bias": [False], "expansion_ratio": [2], "learned_pos_emb": [False], "max_seq_len": [64],
     "do_layer_norm_before": [False], "_remove_final_layer_norm": [True], "word_embed_proj_dim": [12],
     "enable_bias": [False], "layer_norm_elementwise_affine": [False],
+    "num_experts": [2], "num_local_experts": [2], "num_experts_per_tok": [1], "norm_topk_prob": [True, False],
+    "decoder_sparse_step": [2], "mlp_only_layers": [[0], [1]], "moe_intermediate_size": [6],
+    "output_router_logits": [True], "router_jitter_noise": [0.5], "swiglu_alpha": [1.0], "swiglu_limit": [0.1],
     "use_bias": [False], "use_parallel_residual": [True], "use_qkv_bias": [True],
 }
 
@@ -105,7 +109,8 @@ def numbers_of(folder, config, model_class):
             with contextlib.redirect_stderr(io.StringIO()), torch.no_grad():
                 # XLNet makes its positions in float32, and so runs in it alone.
                 dtype = torch.float32 if config["model_type"] == "xlnet" else torch.float64
-                model, info = model_class.from_pretrained(temp, dtype=dtype, output_loading_info=True)
+                model, info = model_class.from_pretrained(temp, dtype=dtype, experts_implementation="eager",
+                                                          output_loading_info=True)
                 # RoFormer's table of sinusoids is no weight.
                 if any("embed_positions" not in key for key in info["missing_keys"]) or info["mismatched_keys"]:
                     return None

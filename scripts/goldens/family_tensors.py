@@ -31,6 +31,8 @@ import safetensors
 import torch
 import transformers as tr
 
+import model_runs as runs
+
 MODELS = 100
 # What a file calls otherwise than the model.
 RENAMED = {"embed_out.weight": "lm_head.weight"}
@@ -127,6 +129,13 @@ CASES = [
     ("llama", "smollm3", tr.SmolLM3ForCausalLM, DECODER | dict(mlp_bias=True)),
     ("llama", "granite", tr.GraniteForCausalLM, DECODER | dict(attention_bias=True)),
     ("llama", "cohere", tr.CohereForCausalLM, DECODER | dict(use_qk_norm=True)),
+    ("llama", "mixtral", tr.MixtralForCausalLM, DECODER | dict(num_local_experts=3, head_dim=8)),
+    ("llama", "qwen2_moe", tr.Qwen2MoeForCausalLM, DECODER | dict(
+        num_experts=3, num_experts_per_tok=2, moe_intermediate_size=9, shared_expert_intermediate_size=11, mlp_only_layers=[1])),
+    ("llama", "qwen3_moe", tr.Qwen3MoeForCausalLM, DECODER | dict(
+        num_experts=3, num_experts_per_tok=2, moe_intermediate_size=9, head_dim=8, attention_bias=True)),
+    ("llama", "olmoe", tr.OlmoeForCausalLM, DECODER | dict(num_experts=3, num_experts_per_tok=2)),
+    ("llama", "gpt_oss", tr.GptOssForCausalLM, DECODER | dict(num_local_experts=3, num_experts_per_tok=2, head_dim=8)),
     ("llama", "starcoder2", tr.Starcoder2ForCausalLM, DECODER),
     ("llama", "eurobert", tr.EuroBertForMaskedLM, DECODER | dict(attention_bias=True, mlp_bias=True)),
     ("esm", "rotary", tr.EsmForMaskedLM, BERT | dict(
@@ -203,7 +212,12 @@ def tensor_of(state, name):
     if "attn.Wqkv" in name and name not in state:
         name = name.replace("encoder.layers", "layers")
         return torch.cat([state[name.replace("attn.Wqkv", f"self_attn.{part}_proj")] for part in "qkv"])
+    for own, tensor in state.items() if ".experts." in name and name not in state else ():
+        parts = dict(runs.expert_parts(own, tensor)) if ".experts." in own else {}
+        if name in parts:
+            return parts[name](tensor)
     if name not in state:
+        name = name.replace(".block_sparse_moe.gate.", ".mlp.gate.")
         for old, new in NOMIC.items():
             name = name.replace(old, new)
     return state[RENAMED.get(name, name)]

@@ -21,7 +21,8 @@ import transformers as tr
 
 PROMPTS = [[43], [19, 5], [33, 1, 23, 33, 15, 3, 32], [7, 7, 7, 7], [2, 40, 11, 9, 30]]
 MODELS = ["gpt2", "llama", "gpt_neox", "mistral", "ministral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo", "olmo2",
-          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2", "gptj", "gpt_neo", "bloom", "mpt", "opt", "falcon_groups"]
+          "phi", "phi3", "stablelm", "smollm3", "granite", "cohere", "starcoder2", "gptj", "gpt_neo", "bloom", "mpt", "opt", "falcon_groups",
+          "mixtral", "qwen3_moe", "gpt_oss"]
 NEW = 10
 EOS = 33
 ENDS = [33, 7, 19, 2, 11, 23, 15, 30]
@@ -54,7 +55,7 @@ LENGTHS = [1, 4, 7]
 @torch.no_grad()
 def beams(data, name):
     model = tr.AutoModelForCausalLM.from_pretrained(f"{data}/{name}", dtype=torch.float64,
-                                                    attn_implementation="eager").eval()
+                                                    attn_implementation="eager", experts_implementation="eager").eval()
     out = []
     for case in BEAMS:
         options = dict(num_return_sequences=1, length_penalty=1.0, early_stopping=False) | case
@@ -78,7 +79,7 @@ def beams(data, name):
 @torch.no_grad()
 def processed(data, name):
     model = tr.AutoModelForCausalLM.from_pretrained(f"{data}/{name}", dtype=torch.float64,
-                                                    attn_implementation="eager").eval()
+                                                    attn_implementation="eager", experts_implementation="eager").eval()
     out = []
     for case in PROCESSORS:
         for num_beams in (1, 3):
@@ -146,7 +147,7 @@ def mask_predict(model, ids, places, iterations):
 
 @torch.no_grad()
 def masked(data, name):
-    model = tr.AutoModelForMaskedLM.from_pretrained(f"{data}/{name}", dtype=torch.float64, attn_implementation="eager").eval()
+    model = tr.AutoModelForMaskedLM.from_pretrained(f"{data}/{name}", dtype=torch.float64, attn_implementation="eager", experts_implementation="eager").eval()
     out = []
     for begin in BEGINNINGS:
         for length in LENGTHS:
@@ -166,7 +167,7 @@ def masked(data, name):
 @torch.no_grad()
 def greedy(data, name):
     model = tr.AutoModelForCausalLM.from_pretrained(f"{data}/{name}", dtype=torch.float64,
-                                                    attn_implementation="eager").eval()
+                                                    attn_implementation="eager", experts_implementation="eager").eval()
     out = []
     for prompt in PROMPTS:
         prompt = [min(token, model.config.vocab_size - 1) for token in prompt]

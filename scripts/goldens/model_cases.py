@@ -51,6 +51,7 @@ del MPNET["type_vocab_size"]
 
 DECODER = grown(LLAMA, pad_token_id=None)
 QWEN = grown(DECODER, sliding_window=4, use_sliding_window=True, max_window_layers=1)
+MIXTURE = grown(DECODER, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=7)
 GEMMA = grown(LLAMA, num_key_value_heads=1, num_attention_heads=4, head_dim=6, pad_token_id=0)
 GEMMA2 = grown(GEMMA, num_key_value_heads=2, query_pre_attn_scalar=9, sliding_window=4)
 ESM = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
@@ -286,6 +287,28 @@ CASES = [
     Case("starcoder2", tr.Starcoder2ForCausalLM, grown(DECODER, sliding_window=6)),
     Case("starcoder2_plain", tr.Starcoder2ForCausalLM, grown(
         DECODER, num_hidden_layers=1, use_bias=False, tie_word_embeddings=False)),
+    # Mixtures of experts.
+    Case("mixtral", tr.MixtralForCausalLM, grown(
+        DECODER, num_local_experts=4, sliding_window=4, head_dim=6, intermediate_size=9), config_edit=hub_llama),
+    Case("qwen2_moe", tr.Qwen2MoeForCausalLM, grown(MIXTURE, shared_expert_intermediate_size=14)),
+    Case("qwen2_moe_windows", tr.Qwen2MoeForCausalLM, grown(
+        MIXTURE, shared_expert_intermediate_size=6, norm_topk_prob=True, decoder_sparse_step=2, qkv_bias=False,
+        sliding_window=4, use_sliding_window=True, num_experts_per_tok=1)),
+    Case("qwen3_moe", tr.Qwen3MoeForCausalLM, grown(
+        MIXTURE, head_dim=6, norm_topk_prob=True, mlp_only_layers=[0], attention_bias=True)),
+    Case("qwen3_moe_windows", tr.Qwen3MoeForCausalLM, grown(
+        MIXTURE, num_hidden_layers=1, head_dim=4, sliding_window=5, use_sliding_window=True, tie_word_embeddings=True)),
+    Case("olmoe", tr.OlmoeForCausalLM, grown(
+        DECODER, num_experts=5, num_experts_per_tok=3, intermediate_size=7, attention_bias=True)),
+    Case("olmoe_normalized", tr.OlmoeForCausalLM, grown(
+        DECODER, num_hidden_layers=1, num_experts=3, num_experts_per_tok=2, intermediate_size=10, norm_topk_prob=True)),
+    Case("gpt_oss", tr.GptOssForCausalLM, grown(
+        DECODER, head_dim=8, num_local_experts=4, num_experts_per_tok=2, intermediate_size=7, sliding_window=4,
+        swiglu_limit=0.6)),
+    Case("gpt_oss_plain", tr.GptOssForCausalLM, grown(
+        DECODER, num_hidden_layers=1, head_dim=6, num_local_experts=3, num_experts_per_tok=1, intermediate_size=8,
+        layer_types=["full_attention"], attention_bias=False,
+        rope_parameters=dict(rope_type="default", rope_theta=500.0))),
     # Encoders.
     Case("esm", tr.EsmForMaskedLM, grown(ESM, position_embedding_type="rotary", token_dropout=True)),
     Case("esm_absolute", tr.EsmForMaskedLM, grown(

@@ -75,12 +75,28 @@ def add_alibi_once():
         module.build_alibi_tensor = lambda *args, **kwargs: module.whole_alibi_tensor(*args, **kwargs) / 2
 
 
+def expert_parts(name, parameter):
+    """The tensors of the file that transformers has as one: name, and how to take it."""
+    mixture, _, what = name.rpartition(".experts.")
+    old = mixture.replace(".mlp", ".block_sparse_moe")
+    inner = parameter.shape[1] // 2
+    for e in range(parameter.shape[0]):
+        if what == "down_proj":
+            for names in ((mixture, "down_proj"), (old, "w2")):
+                yield f"{names[0]}.experts.{e}.{names[1]}.weight", lambda t, e=e: t[e]
+        else:
+            for names in ((mixture, "gate_proj"), (old, "w1")):
+                yield f"{names[0]}.experts.{e}.{names[1]}.weight", lambda t, e=e: t[e][:inner]
+            for names in ((mixture, "up_proj"), (old, "w3")):
+                yield f"{names[0]}.experts.{e}.{names[1]}.weight", lambda t, e=e: t[e][inner:]
+
+
 def load(folder, model_class, dtype):
     """The saved checkpoint; an error if it is not exactly what the class holds."""
     if "Falcon" in model_class.__name__:
         add_alibi_once()
     model, info = model_class.from_pretrained(
-        folder, dtype=dtype, attn_implementation="eager", output_loading_info=True)
+        folder, dtype=dtype, attn_implementation="eager", experts_implementation="eager", output_loading_info=True)
     assert not info["missing_keys"] and not info["unexpected_keys"], info
     return model.to(dtype).eval()  # `dtype` above leaves what the class makes with FloatTensor
 

@@ -76,6 +76,10 @@ CASES = [
     ("fnet", tr.FNetForMaskedLM, "mlm"),
     ("neobert", "NeoBert", "mlm"),
     ("deberta_v3_longer", tr.DebertaV2ForMaskedLM, "mlm"),
+    ("mixtral", tr.MixtralForCausalLM, "clm"),
+    ("qwen2_moe", tr.Qwen2MoeForCausalLM, "clm"),
+    ("olmoe", tr.OlmoeForCausalLM, "clm"),
+    ("gpt_oss", tr.GptOssForCausalLM, "clm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
     ("mpnet", tr.MPNetForMaskedLM, "mlm"),
@@ -206,8 +210,11 @@ class RotaryAngles(torch.nn.Module):
     def forward(self, x, position_ids, layer_type=None):
         frequencies = getattr(self.own, "inv_freq" if layer_type is None else layer_type + "_inv_freq")
         angle = (position_ids[:, :, None].to(torch.float32) * frequencies.to(torch.float32)).to(torch.float64)
-        cohere = "Cohere" in type(self.own).__name__  # neighbouring features are pairs
-        angle = torch.repeat_interleave(angle, 2, dim=-1) if cohere else torch.cat([angle, angle], -1)
+        own = type(self.own).__name__
+        if "Cohere" in own:  # neighbouring features are pairs
+            angle = torch.repeat_interleave(angle, 2, dim=-1)
+        elif "GptOss" not in own:  # which takes the angles of pairs
+            angle = torch.cat([angle, angle], -1)
         scaling = getattr(self.own, "attention_scaling", 1.0)
         return angle.cos() * scaling, angle.sin() * scaling
 
@@ -240,15 +247,20 @@ def decays(name, tensor):
 
 
 def parameters_of(model, stored):
-    """By name in the file: a tied one has several names, of which one is there."""
+    """By name in the file, with a function that takes its part of the parameter: a tied one has several names, of
+    which one is there; experts are one parameter."""
     named = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
+        if ".experts." in name and name not in stored:
+            named |= {n: (parameter, take) for n, take in runs.expert_parts(name, parameter) if n in stored}
+            continue
+        name = name.replace(".mlp.gate.", ".block_sparse_moe.gate.") if name not in stored else name
         old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         names = [name, old] + (["embed_out.weight"] if name == "lm_head.weight" else [])
         name = next((n for n in names if n in stored), None)
         if parameter.requires_grad and name in stored:
-            named[name] = parameter
-    assert {id(p) for p in named.values()} == {id(p) for p in model.parameters() if p.requires_grad}
+            named[name] = parameter, lambda t: t
+    assert {id(p) for p, _ in named.values()} == {id(p) for p in model.parameters() if p.requires_grad}
     return named
 
 
@@ -349,7 +361,7 @@ def loss_of(model, batch):
 def some_places(gradient):
     """The largest element, and one in the middle of those that are not 0."""
     flat = gradient.flatten()
-    nonzero = flat.nonzero().flatten().tolist()
+    nonzero = flat.nonzero().flatten().tolist() or [0]  # of an expert without tokens
     return sorted({int(flat.abs().argmax()), nonzero[len(nonzero) // 2]})
 
 
@@ -366,8 +378,9 @@ def train(case, model_class, objective):
     model = load(case, model_class)
     stored = safetensors.torch.load_file(DATA / "model" / case.removesuffix("_memory") / "model.safetensors")
     named = parameters_of(model, stored)
-    deep = [p for n, p in named.items() if decays(n, p)]
-    flat = [p for n, p in named.items() if not decays(n, p)]
+    every = {id(p): (n, p) for n, (p, _) in named.items()}.values()
+    deep = [p for n, p in every if decays(n, p)]
+    flat = [p for n, p in every if not decays(n, p)]
     optimizer = torch.optim.AdamW([{"params": deep, "weight_decay": 0.01}, {"params": flat, "weight_decay": 0.0}],
                                   lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
     batch = make_batch(case, model, objective)
@@ -378,18 +391,19 @@ def train(case, model_class, objective):
             loss = loss_of(model, batch)
         assert loss.dtype == torch.float64
         loss.backward()
-        for name, p in named.items() if step == 0 else ():
+        for name, (p, take) in named.items() if step == 0 else ():
             if p.grad is None:
                 continue
-            assert stored[name].shape == p.shape, name
-            places[name] = some_places(p.grad)
-            tensors[name] = dict(decays=decays(name, p),
-                                 gradient=[short(p.grad.norm())] + pairs(p.grad, places[name]))
+            grad = take(p.grad)
+            assert stored[name].shape == grad.shape, name
+            places[name] = some_places(grad)
+            tensors[name] = dict(decays=decays(name, p), gradient=[short(grad.norm())] + pairs(grad, places[name]))
         losses.append(float(loss.detach()))
-        norms.append(float(torch.nn.utils.clip_grad_norm_(list(named.values()), 1.0)))
+        norms.append(float(torch.nn.utils.clip_grad_norm_([p for _, p in every], 1.0)))
         optimizer.step()
     for name, tensor in tensors.items():
-        end = named[name].detach()
+        parameter, take = named[name]
+        end = take(parameter.detach())
         tensor["end"] = [short(end.sum()), short((end * end).sum())] + pairs(end, places[name])
     for one in batch:
         one.pop("listed", None)

@@ -19,7 +19,7 @@ can() { if "$@" > out 2> err; then echo yes; else echo no; fi; }
 reason() { tail -n 1 err | sed -n 's/.*cannot make this model [a-z]*: //p' | sed 's/[;,] .*//'; }
 
 row() {
-  local family=$1 model=$data/model/$2 kind=$3 vocabulary objective runs trains writes edits deeper wider new
+  local family=${1/:/\`, \`} model=$data/model/$2 kind=$3 vocabulary objective runs trains writes edits deeper wider new
   vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$model/config.json" | head -n 1)
   head -n "$vocabulary" all > words
   case $kind in mlm) objective=mlm ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
@@ -61,21 +61,26 @@ gemma gemma2 clm
 gpt2 gpt2 clm
 gpt_neo gpt_neo clm
 gpt_neox gpt_neox clm
+gpt_oss gpt_oss clm
 gptj gptj clm
 granite granite clm
 llama llama clm
 longformer longformer mlm
 mistral mistral clm
+mistral:mixtral mixtral clm
 modernbert modernbert mlm
 mpnet mpnet mlm
 mpt mpt clm
 neobert neobert mlm
 nomic_bert nomic_bert mlm
 olmo olmo2 clm
+olmo:olmoe olmoe clm
 opt opt clm
 phi phi clm
 phi3 phi3 clm
 qwen qwen3 clm
+qwen:qwen2_moe qwen2_moe clm
+qwen:qwen3_moe qwen3_moe clm
 roberta roberta mlm
 roformer roformer mlm
 smollm3 smollm3 clm

@@ -51,6 +51,9 @@ const char* const kFalconAlibi =
 const char* const kXlnet =
     "cannot make this model wider: XLNet's relative positions cannot be copied to another width";
 
+const char* const kExperts =
+    "cannot make this model wider: mixtures of experts, expected feed-forward layers";
+
 /// What has no wider model, and why.
 const std::map<std::string, std::string>& refused() {
   static const std::map<std::string, std::string> kRefused = {{"gau_alpha", kNoWeights},
@@ -69,6 +72,15 @@ const std::map<std::string, std::string>& refused() {
                                                               {"falcon", kOneKey},
                                                               {"falcon_groups", kGroups},
                                                               {"falcon_one_norm", kGroups},
+                                                              {"mixtral", kExperts},
+                                                              {"qwen2_moe", kExperts},
+                                                              {"qwen2_moe_windows", kExperts},
+                                                              {"qwen3_moe", kExperts},
+                                                              {"qwen3_moe_windows", kExperts},
+                                                              {"olmoe", kExperts},
+                                                              {"olmoe_normalized", kExperts},
+                                                              {"gpt_oss", kExperts},
+                                                              {"gpt_oss_plain", kExperts},
                                                               {"bloom", kAlibi},
                                                               {"mpt", kAlibi},
                                                               {"mpt_plain", kAlibi},

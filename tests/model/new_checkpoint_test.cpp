@@ -453,7 +453,10 @@ std::pair<Sample, std::string> sample_of(const NewTensor& tensor) {
       for (const double x : own) sample.add(x);
     }
   }
-  return {sample, zero.empty() ? "-" : fmt::format("{}", fmt::join(zero, ","))};
+  // Of a bias of several parts all rows are.
+  const bool some = !zero.empty() && zero.size() < rows;
+  for (std::uint64_t i = 0; zero.size() == rows && i < size; ++i) sample.add(0);
+  return {sample, some ? fmt::format("{}", fmt::join(zero, ",")) : "-"};
 }
 
 TEST_CASE("every tensor starts as in transformers") {

@@ -40,7 +40,7 @@ POST_NORM = ("albert", "bert", "big_bird", "camembert", "deberta-v2", "distilber
 # Rules that are refused: positions that are no copies, layers that share weights and cannot add nothing, groups that would move.
 REFUSED = {"xlnet-plain": "width", "xlnet-uni": "width", "albert-plain": "identity|zero", "albert-groups": "depth",
            "bloom-plain": "width", "mpt-plain": "width", "falcon-groups": "width", "falcon-rw": "width", "fnet-plain": "width", "llama-stablelm": "width"} | {
-               f"llama-{name}": "width" for name in ("gemma", "gemma2", "gemma3")}
+               f"llama-{name}": "width" for name in ("gemma", "gemma2", "gemma3", "mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss")}
 
 
 def rules_of(config):

@@ -470,7 +470,8 @@ void read_elements(const store::Checkpoint& checkpoint, const store::TensorInfo&
 }
 
 bool is_as_stored(TensorLayout layout) {
-  return layout != TensorLayout::kInOut && layout != TensorLayout::kHeadGroups;
+  return layout != TensorLayout::kInOut && layout != TensorLayout::kHeadGroups &&
+         layout != TensorLayout::kParts;
 }
 
 /// The outputs of a transposed or interleaved tensor in the model's order.
@@ -485,15 +486,25 @@ void transpose(const PlacedTensor& tensor, const T* from, T* to) {
                      width);
     return;
   }
-  // Rows of each part: in the file by heads, here one after another; a vector's elements are rows
-  // of one column.
+  // A vector's elements are rows of one column.
   const Index width = tensor.vector ? 1 : columns;
-  const Index group = (tensor.vector ? columns : rows) / tensor.heads;
+  const Index group = (tensor.vector ? columns : rows) / tensor.groups;
+  if (tensor.layout == TensorLayout::kParts) {
+    const Index roles = std::ssize(tensor.parts) / tensor.groups;
+    for (Index part = 0; part < tensor.groups; ++part, from += width * group, to += width * group) {
+      for (Index c = 0; c < width; ++c) {
+        for (Index i = 0; i < group; ++i)
+          to[(i % roles * (group / roles) + i / roles) * width + c] = from[c * group + i];
+      }
+    }
+    return;
+  }
+  // Rows of each part: in the file by heads, here one after another.
   Index first = 0;
   Index before = 0;
   for (const TensorPart& part : tensor.parts) {
-    const Index own = part.rows / tensor.heads;
-    for (Index h = 0; h < tensor.heads; ++h) {
+    const Index own = part.rows / tensor.groups;
+    for (Index h = 0; h < tensor.groups; ++h) {
       std::copy_n(from + (h * group + before) * width, own * width, to + (first + h * own) * width);
     }
     first += part.rows;

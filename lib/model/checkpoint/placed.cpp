@@ -31,28 +31,34 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   const bool vector = is_vector(row.roles[0]) || row.layout == TensorLayout::kNextRow;
   Index rows = 0;
   Index columns = 0;
-  for (const Role role : row.roles) {
-    RoleShape shape = role_shape(design, role, row.part);
-    if (row.layout == TensorLayout::kNextColumns) shape.columns = design.head_size;
-    const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
-    tensor.parts.push_back({role, layer, row.part, vector && !bias ? shape.columns : own});
-    rows += own;
-    columns = shape.columns;
+  for (Index part = row.part; part < row.part + row.parts_stacked; ++part) {
+    for (const Role role : row.roles) {
+      RoleShape shape = role_shape(design, role, part);
+      if (row.layout == TensorLayout::kNextColumns) shape.columns = design.head_size;
+      const Index own = bias && is_norm(role) ? shape.columns : shape.rows;
+      tensor.parts.push_back({role, layer, part, vector && !bias ? shape.columns : own});
+      rows += own;
+      columns = shape.columns;
+    }
   }
   tensor.vector = bias || vector;
   tensor.bias = bias;
   tensor.layout = bias && row.layout == TensorLayout::kInOut ? TensorLayout::kOutIn : row.layout;
-  tensor.heads = design.num_key_value_heads;
+  const bool parts = row.layout == TensorLayout::kParts;
+  tensor.groups = parts ? row.parts_stacked : design.num_key_value_heads;
   if (tensor.vector) {
     tensor.rows = 1;
     tensor.columns = bias ? rows : columns;
     tensor.shape = !bias && !row.shape.empty() ? row.shape : Shape{u(tensor.columns)};
+    if (parts) tensor.shape = {u(tensor.groups), u(rows / tensor.groups)};
     return tensor;
   }
   tensor.rows = rows;
   tensor.columns = columns;
   if (!row.shape.empty()) {
     tensor.shape = row.shape;
+  } else if (parts) {
+    tensor.shape = {u(tensor.groups), u(columns), u(rows / tensor.groups)};
   } else if (tensor.layout == TensorLayout::kInOut) {
     tensor.shape = {u(columns), u(rows)};
   } else {
@@ -76,10 +82,18 @@ void place_parts(const Design& design, const TensorRow& row, const std::string& 
   }
 }
 
-/// Whether no layer with these weights has the norm that the row names.
+/// Whether a layer like `layer` has a tensor of `role`.
+bool has_role(const LayerDesign& layer, Role role) {
+  if (role == Role::kAttentionNorm) return layer.input_norm;
+  if (is_of_experts(role)) return layer.experts;
+  return !layer.experts || (role != Role::kUp && role != Role::kGate && role != Role::kDown);
+}
+
+/// Whether no layer with these weights has what the row names.
 bool is_skipped_layer(const Design& design, const TensorRow& row, Index layer) {
-  if (row.roles[0] != Role::kAttentionNorm) return false;
-  const auto uses = [&](const LayerDesign& l) { return l.weights == layer && l.input_norm; };
+  const auto uses = [&](const LayerDesign& l) {
+    return l.weights == layer && has_role(l, row.roles[0]);
+  };
   return std::ranges::none_of(design.layers, uses);
 }
 

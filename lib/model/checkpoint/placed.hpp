@@ -30,7 +30,7 @@ struct PlacedTensor {
   bool vector = false;  ///< a vector in the file: a bias, a weight that is_vector(), or kNext…
   Index rows = 0;       ///< rows of the (out, in) matrix; 1 for vectors
   Index columns = 0;    ///< columns of that matrix, or elements of the vector
-  Index heads = 1;      ///< heads of keys, for kHeadGroups
+  Index groups = 1;     ///< heads of keys of kHeadGroups, parts of kParts
   /// The roles are those of VariantDesign::detector: sizes and layers are its own.
   bool detector = false;
   std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements

@@ -32,14 +32,22 @@ std::pair<Index, Index> place_of_element(const PlacedTensor& tensor, Index flat)
     case TensorLayout::kNextRow:
     case TensorLayout::kNextColumns: return {flat / width, flat % width};
     case TensorLayout::kInOut: return {flat % tensor.rows, flat / tensor.rows};
-    case TensorLayout::kHeadGroups: break;
+    case TensorLayout::kHeadGroups:
+    case TensorLayout::kParts: break;
   }
   const Index rows = tensor.vector ? tensor.columns : tensor.rows;
-  const Index head = flat / width / (rows / tensor.heads);
-  Index row = flat / width % (rows / tensor.heads);
+  const Index group = rows / tensor.groups;
+  if (tensor.layout == TensorLayout::kParts) {
+    const Index roles = std::ssize(tensor.parts) / tensor.groups;
+    const Index output = flat % group;
+    return {flat / (width * group) * group + output % roles * (group / roles) + output / roles,
+            flat / group % width};
+  }
+  const Index head = flat / width / group;
+  Index row = flat / width % group;
   Index first = 0;
   for (const TensorPart& part : tensor.parts) {
-    const Index own = part.rows / tensor.heads;
+    const Index own = part.rows / tensor.groups;
     if (row < own) return {first + head * own + row, flat % width};
     row -= own;
     first += part.rows;

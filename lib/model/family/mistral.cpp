@@ -1,28 +1,43 @@
-// Mistral and Ministral: Llama whose layers read a window. Jiang 2023, arXiv:2310.06825.
+// Mistral, Ministral and Mixtral: Llama whose layers read a window, or with mixtures of experts
+// (Mixtral). Jiang 2023, arXiv:2310.06825; 2024, arXiv:2401.04088.
 #include "model/decoder_family.hpp"
+#include "model/encoder_family.hpp"
 
 namespace masque::model {
 namespace {
 
 ModelPlan make_plan(const FamilyConfig& config) {
-  Design design = decoder_design(
-      config, "mistral",
-      {.num_key_value_heads = 8, .intermediate_size = 14336, .max_position_embeddings = 131072});
-  set_angles(design, config, whole_heads());
-  const std::optional<Index> window = read_sliding_window(config, 4096);
+  const bool mixture = config.raw().model_type() == "mixtral";
+  Design design = decoder_design(config, "mistral",
+                                 {.num_key_value_heads = 8,
+                                  .intermediate_size = 14336,
+                                  .max_position_embeddings = 131072,
+                                  .norm_epsilon = mixture ? 1e-5 : 1e-6});
+  set_angles(design, config, whole_heads(mixture ? 1e6 : 10000));
+  const std::optional<Index> window =
+      read_sliding_window(config, mixture ? std::nullopt : std::optional<Index>(4096));
   std::vector<bool> local = all_layers(design, window.has_value());
-  // Mistral's class reads no layer_types.
+  // The classes of the others read no layer_types.
   if (design.model_type == "ministral") local = read_local_layers(design, config, local);
   set_windows(design, config, local, window);
-  return decoder_plan(std::move(design), config, llama_rows({}), false);
+  if (!mixture) return decoder_plan(std::move(design), config, llama_rows({}), false);
+  set_experts(design, config, all_layers(design, true), {"num_local_experts", "num_experts"}, 8, 2,
+              design.intermediate_size);
+  design.experts->normalized = true;
+  std::vector<TensorRow> layers = {
+      {"input_layernorm", {Role::kAttentionNorm}, Parts::kWeight},
+      {"post_attention_layernorm", {Role::kFeedForwardNorm}, Parts::kWeight}};
+  append(layers, attention_rows({}));
+  append(layers, expert_rows(design, "block_sparse_moe", {"w1", "w3", "w2"}));
+  return decoder_plan(std::move(design), config, decoder_rows(layers, Parts::kWeight), false);
 }
 
 const Family kFamily{
     .name = "mistral",
-    .model_types = {"mistral", "ministral"},
-    .classes = {"Mistral", "Ministral"},
+    .model_types = {"mistral", "ministral", "mixtral"},
+    .classes = {"Mistral", "Ministral", "Mixtral"},
     .heads = {{HeadKind::kCausal, "ForCausalLM"}},
-    .loads = "Mistral and Ministral, with the causal-LM head or without",
+    .loads = "Mistral, Ministral and Mixtral, with the causal-LM head or without",
     .plan = make_plan,
     .like = "llama",
 };

@@ -25,6 +25,7 @@
 #include "kernel/number/scalar.hpp"
 #include "kernel/parallel.hpp"
 #include "model/forward/convolution_windows.hpp"
+#include "model/forward/experts_forward.hpp"
 #include "model/forward/forward.hpp"
 #include "model/forward/layer_memory.hpp"
 #include "model/role.hpp"
@@ -168,6 +169,8 @@ void activate(const Design& design, MatrixView<const T> wide, MatrixView<T> acti
 template <class Run, class T>
 void feed_forward(Run& run, Index l, LayerMemory<T>& own, MatrixView<const T> x, MatrixView<T> y) {
   const Design& design = run.design();
+  if (design.layers[static_cast<std::size_t>(l)].experts)
+    return experts_forward<Run, T>(run, l, own.experts, x, y);
   const auto& weights = run.layer(l);
   const Index wide = weights.up.outputs();
   const Index inner = design.gated ? wide / 2 : wide;

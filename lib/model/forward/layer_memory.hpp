@@ -1,9 +1,37 @@
 // What one layer computes of a stream, between its input and its output.
 #pragma once
 
+#include <vector>
+
 #include "tensor/matrix.hpp"
 
 namespace masque::model {
+
+/// Memory of a mixture of experts (experts_forward.hpp). A pair is a row and an expert that it goes
+/// through; pairs are sorted by expert, then by row.
+template <class T>
+struct ExpertMemory {
+  std::vector<Index> begins;  ///< one an expert: its first pair; then the number of pairs
+  std::vector<Index> rows;    ///< of each pair
+  Matrix<T> probabilities;    ///< (rows, experts)
+  Matrix<T> weights;          ///< (1, pairs): what the expert's result is multiplied by
+  Matrix<T> inputs,           ///< (pairs, hidden size)
+      wide,                   ///< (pairs, 2 · intermediate size): gate, then up
+      active,                 ///< (pairs, intermediate size)
+      outputs;                ///< (pairs, hidden size), not yet multiplied
+  Matrix<T> shared_wide,      ///< (rows, …) of the shared expert
+      shared_active,          ///< in the same way
+      shared_output,          ///< in the same way
+      shared_weight;          ///< (rows, 1): after the sigmoid
+
+  /// Calls `visit`(matrix) for all.
+  template <class F>
+  void for_each(const F& visit) {
+    for (Matrix<T>* matrix : {&probabilities, &weights, &inputs, &wide, &active, &outputs,
+                              &shared_wide, &shared_active, &shared_output, &shared_weight})
+      visit(*matrix);
+  }
+};
 
 /// Memory for the results of a layer. Inference has one for all layers, which each fills anew;
 /// training one a layer and stream, which its backward pass reads. Matrices keep their memory from
@@ -37,10 +65,12 @@ struct LayerMemory {
       distance_queries;      ///< DeBERTa: those that keys meet
   Matrix<T> convolved,       ///< DeBERTa: before the activation
       convolution_sum;       ///< DeBERTa: before the norm
+  ExpertMemory<T> experts;   ///< LayerDesign::experts
 
   /// Calls `visit`(matrix) for all.
   template <class F>
   void for_each(const F& visit) {
+    experts.for_each(visit);
     for (Matrix<T>* matrix : {&normed,
                               &source_normed,
                               &projected,

@@ -19,6 +19,9 @@ void check_problem(const AttentionProblem<T>& problem, MatrixView<T> context) {
                problem.blocks->lengths() == (mask::Lengths{problem.query.rows, problem.key.rows}));
   MASQUE_CHECK(problem.blocks == nullptr || !problem.blocks->by_head() ||
                problem.blocks->heads() == heads);
+  MASQUE_CHECK(problem.sinks.empty() ||
+               (std::ssize(problem.sinks) == heads && problem.normalizer->map() == ScoreMap::kExp &&
+                problem.normalizer->divisor() == Divisor::kSum));
   MASQUE_CHECK(problem.log_divisors.empty() || (problem.log_divisors.rows == heads &&
                                                 problem.log_divisors.columns == context.rows));
   MASQUE_CHECK(problem.scores.empty() || (problem.scores.rows == heads * context.rows &&

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -52,6 +53,9 @@ struct AttentionProblem {
   double cap = 0;
   const AttentionNormalizer* normalizer = nullptr;  ///< required; must outlive the call
   const ScoreBias<T>* bias = nullptr;               ///< position terms; nullptr: none
+  /// Of each head the score of a key without a value, neither scaled nor capped, which every query
+  /// sees that sees any key; empty: none. For normalizers that divide exponentials by their sum.
+  std::span<const T> sinks = {};
   /// (T × S), one for all heads or one a head; nullptr: everything is visible.
   const mask::BlockMap* blocks = nullptr;
   /// Operands of both products (queries and keys, weights and values) are rounded to bfloat16,
@@ -64,6 +68,13 @@ struct AttentionProblem {
   MatrixView<T> log_divisors;  ///< (heads, T): shift of the row plus log of its divisor
   MatrixView<T> scores;        ///< (heads · T, S), times the temperature; −∞ where hidden
 };
+
+/// The score of the sink of `head` of `problem`; nothing without sinks.
+template <class T>
+std::optional<T> sink_of(const AttentionProblem<T>& problem, Index head) {
+  if (problem.sinks.empty()) return std::nullopt;
+  return problem.sinks[static_cast<std::size_t>(head)];
+}
 
 /// Called with the weights (T, S) of each head, from any thread; the view ends with the call.
 template <class T>

@@ -171,8 +171,12 @@ class TiledAttention {
     thread_local BlockAttention<T> attention;
     const Index first = block * mask::BlockMap::kBlock;
     const Index count = std::min(mask::BlockMap::kBlock, queries() - first);
-    const HeadOperands<T> operands{&problem_, query(head), &packed.key, bias,
-                                   mask::blocks_of_head(problem_.blocks, head)};
+    const HeadOperands<T> operands{&problem_,
+                                   query(head),
+                                   &packed.key,
+                                   bias,
+                                   mask::blocks_of_head(problem_.blocks, head),
+                                   sink_of(problem_, head)};
     BlockOutputs<T> out;
     out.context =
         reference::columns_of(context_, head, problem_.num_heads).middle_rows(first, count);

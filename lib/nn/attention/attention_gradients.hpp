@@ -54,15 +54,15 @@ void normalize_row_backward(const AttentionNormalizer& normalizer, const RowMask
 
 }  // namespace reference
 
-/// The backward pass of attention_reference for `given`, without bf16: from `d_context` (T, heads ·
-/// value size) adds to `gradients`. `visit` gets the gradients of the scores (T, S) of each head:
-/// what position terms need; the terms themselves get no gradients. Memory: three (T, S) matrices,
-/// and queries and keys once more. Serial.
+/// The backward pass of attention_reference for `given`, without bf16 and sinks: from `d_context`
+/// (T, heads · value size) adds to `gradients`. `visit` gets the gradients of the scores (T, S) of
+/// each head: what position terms need; the terms themselves get no gradients. Memory: three (T, S)
+/// matrices, and queries and keys once more. Serial.
 template <class T>
 void attention_reference_backward(const AttentionProblem<T>& given, MatrixView<const T> d_context,
                                   const AttentionGradients<T>& gradients,
                                   const WeightsVisitor<T>& visit = {}) {
-  MASQUE_CHECK(!given.bf16);
+  MASQUE_CHECK(!given.bf16 && given.sinks.empty());
   const OperandProblem<T> operands(given);
   const AttentionProblem<T>& problem = operands.get();
   OperandGradients<T> d_operands(given);

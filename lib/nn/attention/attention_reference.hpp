@@ -104,10 +104,11 @@ struct RowDivision {
 };
 
 /// Turns `row`, one row of scores, into weights by `normalizer`: 0 where `mask` hides a key.
-/// Returns the shift and the divisor.
+/// Returns the shift and the divisor, which a `sink` (AttentionProblem::sinks) adds to.
 template <class T>
 RowDivision<T> normalize_row(const AttentionNormalizer& normalizer, const RowMask& mask,
-                             std::span<T> row) {
+                             std::span<T> row, const std::optional<T>& sink = std::nullopt) {
+  using std::exp;
   using std::sqrt;
   const Index keys = static_cast<Index>(row.size());
   const T temperature = static_cast<T>(normalizer.temperature(mask.count()));
@@ -115,13 +116,13 @@ RowDivision<T> normalize_row(const AttentionNormalizer& normalizer, const RowMas
   const Divisor divisor = normalizer.divisor();
   double shift = 0;
   if (map == ScoreMap::kExp && divisor != Divisor::kConstant) {
-    shift = -HUGE_VAL;
+    shift = sink ? real_part(*sink) : -HUGE_VAL;
     for (Index j = 0; j < keys; ++j) {
       T& x = row[static_cast<std::size_t>(j)];
       if (mask.visible(j)) shift = std::max(shift, real_part(temperature * x));
     }
   }
-  T sum{};
+  T sum = sink ? exp(*sink - static_cast<T>(shift)) : T{};
   T squares{};
   for (Index j = 0; j < keys; ++j) {
     T& x = row[static_cast<std::size_t>(j)];
@@ -162,7 +163,7 @@ void attention_reference(const AttentionProblem<T>& given, MatrixView<T> context
     reference::scores(problem, head, a);
     for (Index i = 0; i < queries; ++i) {
       mask.read(i);
-      reference::normalize_row(*problem.normalizer, mask, a.row_span(i));
+      reference::normalize_row<T>(*problem.normalizer, mask, a.row_span(i), sink_of(problem, head));
       const reference::Operand<T> weight(a.middle_rows(i, 1), problem.bf16);
       std::fill_n(out.row(i), out.columns, T{});
       for (Index j = 0; j < keys; ++j) {

@@ -1,6 +1,7 @@
 #include "nn/attention/differentiable_attention.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -131,8 +132,12 @@ class Forward {
     if (problem_.bias != nullptr) {
       bias = problem_.bias->head(head, scratch_.query.plain(), scratch_.key.plain());
     }
-    const HeadOperands<T> operands{&problem_, scratch_.query.plain(), &scratch_.key_transposed,
-                                   bias.get(), mask::blocks_of_head(problem_.blocks, head)};
+    const HeadOperands<T> operands{&problem_,
+                                   scratch_.query.plain(),
+                                   &scratch_.key_transposed,
+                                   bias.get(),
+                                   mask::blocks_of_head(problem_.blocks, head),
+                                   sink_of(problem_, head)};
     const MatrixView<T> context = reference::columns_of(pass_.context, head, problem_.num_heads);
     const bool terms =
         pass_.attention.weight_terms != nullptr || pass_.attention.value_terms != nullptr;
@@ -673,6 +678,26 @@ void differentiable_attention_backward(std::span<const DifferentiableBackward<T>
   for (Index i = 0; i < std::ssize(items); ++i) run(i);
 }
 
+template <class T>
+void add_sink_gradients(const DifferentiableBackward<T>& sequence, std::span<T> d_sinks) {
+  const AttentionProblem<T>& problem = sequence.attention.problem;
+  for (Index head = 0; head < problem.num_heads; ++head) {
+    const auto context = reference::columns_of(sequence.context, head, problem.num_heads);
+    const auto d_context = reference::columns_of(sequence.d_context, head, problem.num_heads);
+    double sum = 0;
+    for (Index i = 0; i < context.rows; ++i) {
+      const double weight = std::exp(static_cast<double>(*sink_of(problem, head)) -
+                                     static_cast<double>(sequence.saved.at(head, i)));
+      // As in begin_block(): the context along its gradient is what a change of all weights does.
+      sum -= weight * static_cast<double>(
+                          tile::inner_product<T>(context.row_span(i), d_context.row_span(i)));
+    }
+    d_sinks[static_cast<std::size_t>(head)] += static_cast<T>(sum);
+  }
+}
+
+template void add_sink_gradients(const DifferentiableBackward<float>&, std::span<float>);
+template void add_sink_gradients(const DifferentiableBackward<double>&, std::span<double>);
 template void differentiable_attention_forward(std::span<const DifferentiableForward<float>>);
 template void differentiable_attention_forward(std::span<const DifferentiableForward<double>>);
 template void differentiable_attention_backward(std::span<const DifferentiableBackward<float>>);

@@ -29,7 +29,8 @@ struct DifferentiableAttention {
   RandomStream stream{0, ""};  ///< random numbers of `dropout`
 };
 
-/// Where gradients are added; a view without data, or null, is left out. Weight terms and value
+/// Where gradients are added; a view without data, or null, is left out. Those of sinks are those
+/// of add_sink_gradients(). Weight terms and value
 /// terms are given if and only if the attention has them: the rest needs their backward pass.
 template <class T>
 struct DifferentiableGradients {
@@ -79,5 +80,9 @@ void differentiable_attention_forward(std::span<const DifferentiableForward<T>> 
 /// gradients once; with position terms three times (T, S).
 template <class T>
 void differentiable_attention_backward(std::span<const DifferentiableBackward<T>> sequences);
+/// Adds to `d_sinks`, one number a head, the gradients of AttentionProblem::sinks of `sequence`: a
+/// sink takes weight from all keys of a row. Sums over rows in order. Cost: T · heads · value size.
+template <class T>
+void add_sink_gradients(const DifferentiableBackward<T>& sequence, std::span<T> d_sinks);
 
 }  // namespace masque::nn

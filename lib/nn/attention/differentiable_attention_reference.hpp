@@ -26,7 +26,7 @@ void differentiable_attention_reference(const DifferentiableAttention<T>& attent
     reference::scores(problem, head, a);
     for (Index i = 0; i < queries; ++i) {
       mask.read(i);
-      reference::normalize_row(*problem.normalizer, mask, a.row_span(i));
+      reference::normalize_row<T>(*problem.normalizer, mask, a.row_span(i), sink_of(problem, head));
     }
     if (attention.weight_terms != nullptr) attention.weight_terms->multiply(head, a);
     const auto first = static_cast<std::uint64_t>(head * queries * keys);

@@ -120,8 +120,8 @@ template <class T>
 void materialized_attention_forward(const MaterializedAttention<T>& attention,
                                     MatrixView<T> context, MaterializedSaved<T>* saved);
 /// From `d_context`, the gradient by the context, adds to `gradients`. `attention` and
-/// `saved` are those of the forward pass. T is float or double. On the calling thread, except
-/// for the products of kernel.
+/// `saved` are those of the forward pass, without sinks. T is float or double. On the calling
+/// thread, except for the products of kernel.
 template <class T>
 void materialized_attention_backward(const MaterializedAttention<T>& attention,
                                      const MaterializedSaved<T>& saved,

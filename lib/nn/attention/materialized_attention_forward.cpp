@@ -43,7 +43,8 @@ std::vector<Matrix<T>> normalize(const MaterializedAttention<T>& attention, cons
       const std::span<T> row = weights.row_span(i);
       materialized::read_largest<T>(i, attention.largest, row, mask);
       note_scores<T>(problem, head, i, mask, row);
-      const auto division = reference::normalize_row(*problem.normalizer, mask, row);
+      const auto division =
+          reference::normalize_row<T>(*problem.normalizer, mask, row, sink_of(problem, head));
       if (!problem.log_divisors.empty()) {
         using std::log;
         problem.log_divisors.at(head, i) = log(division.divisor) + static_cast<T>(division.shift);

@@ -155,6 +155,7 @@ void materialized_attention_backward(const MaterializedAttention<T>& attention,
   const Heads heads = materialized::heads_of(attention, d_context.rows, d_context.columns);
   MASQUE_CHECK((gradients.weight_terms == nullptr) == (attention.weight_terms == nullptr));
   MASQUE_CHECK((gradients.value_terms == nullptr) == (attention.value_terms == nullptr));
+  MASQUE_CHECK(attention.problem.sinks.empty());
   MASQUE_CHECK(gradients.previous.empty() || !attention.previous.empty());
   MASQUE_CHECK(gradients.normalized.empty() || std::ssize(gradients.normalized) == heads.weights);
   const OperandProblem<T> operands(attention.problem);

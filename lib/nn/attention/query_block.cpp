@@ -204,7 +204,8 @@ void BlockAttention<T>::begin() {
   const Index rows = block_.count();
   context_view_ = context_.zeros(rows, round_up(out_->context.columns, tile::kLanes<T>));
   sums_view_ = sums_.zeros(rows, tile::kLanes<T>);
-  states_.assign(static_cast<std::size_t>(rows), {kNone<T>});
+  states_.assign(static_cast<std::size_t>(rows), {head_->sink.value_or(kNone<T>)});
+  for (Index r = 0; head_->sink && r < rows; ++r) sums_view_.at(r, 0) = T{1};
 }
 
 template <class T>

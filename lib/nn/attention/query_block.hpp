@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -115,6 +116,7 @@ struct HeadOperands {
   const HeadBias<T>* bias = nullptr;             ///< position terms of the head; nullptr: none
   /// Blocks of the head; nullptr: everything is visible.
   const mask::BlockMap* blocks = nullptr;
+  std::optional<T> sink = {};                       ///< sink_of() the head
   Index keys() const { return problem->key.rows; }  ///< number of keys
 };
 

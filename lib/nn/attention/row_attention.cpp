@@ -71,7 +71,8 @@ bool fits_row_attention(const AttentionProblem<T>& p) {
   const AttentionNormalizer& n = *p.normalizer;
   const bool softmax = n.map() == ScoreMap::kExp && n.divisor() == Divisor::kSum && n.scaled() &&
                        n.unit_length() == UnitLength::kNeither && n.temperature(keys) == 1;
-  return softmax && p.bias == nullptr && !p.bf16 && p.log_divisors.empty() && p.scores.empty();
+  return softmax && p.bias == nullptr && p.sinks.empty() && !p.bf16 && p.log_divisors.empty() &&
+         p.scores.empty();
 }
 
 template <class T>

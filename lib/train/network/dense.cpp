@@ -9,13 +9,14 @@ namespace masque::train {
 
 template <class T>
 Dense<T>::Dense(Parameters<T>& parameters, const ParameterMap& map,
-                std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision)
+                std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision,
+                Index part)
     : parameters_(&parameters), precision_(precision) {
   bool biased = false;
   for (const model::Role role : roles) {
-    const Index weight = map.weight(role, layer);
+    const Index weight = map.weight(role, layer, part);
     if (weight == ParameterMap::kNone) continue;
-    parts_.push_back({weight, map.bias(role, layer)});
+    parts_.push_back({weight, map.bias(role, layer, part)});
     biased = biased || parts_.back().bias != ParameterMap::kNone;
     outputs_ += parameters[weight].rows;
   }

@@ -16,10 +16,11 @@ class Dense {
  public:
   Dense() = default;
   /// For the weights of `roles` in `layer`, at the places `map` of `parameters`, which must stay,
-  /// in this order; roles without a weight are left out. Without any of the weights it is empty.
-  /// Products are in `precision`.
+  /// in this order, with `part` of roles that have several; roles without a weight are left out.
+  /// Without any of the weights it is empty. Products are in `precision`.
   Dense(Parameters<T>& parameters, const ParameterMap& map,
-        std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision);
+        std::initializer_list<model::Role> roles, Index layer, kernel::Precision precision,
+        Index part = 0);
 
   /// Whether there is no weight.
   bool empty() const { return parts_.empty(); }

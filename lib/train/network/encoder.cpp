@@ -94,6 +94,21 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
       layer.up = dense({Role::kGate, Role::kUp}, l);
       layer.down = dense({Role::kDown}, l);
     }
+    // Rounding would change which experts a token goes through.
+    const bool rounds = precision == kernel::Precision::kBf16;
+    layer.router = Dense<T>(parameters, map_, {Role::kRouter}, l,
+                            rounds ? kernel::Precision::kF32 : precision);
+    const Index experts = layer.router.outputs();
+    for (Index e = 0; e < experts; ++e) {
+      layer.expert_up.emplace_back(parameters, map_,
+                                   std::initializer_list{Role::kExpertGate, Role::kExpertUp}, l,
+                                   precision, e);
+      layer.expert_down.emplace_back(parameters, map_, std::initializer_list{Role::kExpertDown}, l,
+                                     precision, e);
+    }
+    layer.shared_expert_up = dense({Role::kSharedExpertGate, Role::kSharedExpertUp}, l);
+    layer.shared_expert_down = dense({Role::kSharedExpertDown}, l);
+    layer.shared_expert_weight = dense({Role::kSharedExpertWeight}, l);
     layers_.push_back(std::move(layer));
   }
   projection_ = dense({Role::kEmbeddingProjection}, 0);

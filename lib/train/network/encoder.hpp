@@ -6,6 +6,7 @@
 // content, and of the last layer only the wanted rows are made.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -159,6 +160,12 @@ struct EncoderLayer {
   Dense<T> distance_key;                    ///< XLNet, DeBERTa: keys of the distances
   Dense<T> distance_query;                  ///< DeBERTa: queries of the distances
   Dense<T> convolution;                     ///< DeBERTa, next to the first layer
+  Dense<T> router;                          ///< Role::kRouter
+  std::vector<Dense<T>> expert_up;          ///< gate and up, one an expert
+  std::vector<Dense<T>> expert_down;        ///< Role::kExpertDown, one an expert
+  Dense<T> shared_expert_up;                ///< gate and up of the shared expert
+  Dense<T> shared_expert_down;              ///< Role::kSharedExpertDown
+  Dense<T> shared_expert_weight;            ///< Role::kSharedExpertWeight
   TrainedNorm<T> query_norm;                ///< Role::kQueryNorm
   TrainedNorm<T> key_norm;                  ///< Role::kKeyNorm
   TrainedNorm<T> attention_norm;            ///< Role::kAttentionNorm
@@ -168,12 +175,15 @@ struct EncoderLayer {
   TrainedNorm<T> feed_forward_output_norm;  ///< Role::kFeedForwardOutputNorm
   TrainedNorm<T> feed_forward_inner_norm;   ///< Role::kFeedForwardInnerNorm
 
-  /// Calls visit(dense) for each Dense, in the order above; `visit` may change them.
+  /// Calls visit(dense) for each Dense; `visit` may change them.
   template <class F>
   void for_each(const F& visit) {
     for (Dense<T>* part : {&all, &query, &key_value, &output, &up, &down, &gated_input,
-                           &distance_key, &distance_query, &convolution})
+                           &distance_key, &distance_query, &convolution, &router, &shared_expert_up,
+                           &shared_expert_down, &shared_expert_weight})
       visit(*part);
+    for (std::vector<Dense<T>>* parts : {&expert_up, &expert_down})
+      std::ranges::for_each(*parts, visit);
   }
 };
 

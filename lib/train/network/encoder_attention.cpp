@@ -140,6 +140,7 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& source, const Hea
                                          : encoder_.normalizers_[static_cast<std::size_t>(l)].get();
     problem.blocks = blocks(l, stream, s);
     problem.bf16 = encoder_.precision_ == kernel::Precision::kBf16;
+    if (design_.sinks) problem.sinks = matrix(Role::kSinks, l).row_span(0);
     if (gradients && stops_at_blocks()) one.own_keys = block_begins(stream, source, s);
     if (one.count > 0) one.terms = terms(l, stream, source, s, gradients);
     if (one.terms.own != nullptr) {
@@ -227,6 +228,11 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
       items.push_back(item);
     }
     nn::differentiable_attention_backward<T>(items);
+    const Index sinks = encoder_.map_.weight(Role::kSinks, weights_of(l));
+    for (const auto& item : items) {
+      if (design_.sinks && gradient(sinks).data != nullptr)
+        nn::add_sink_gradients<T>(item, gradient(sinks).row_span(0));
+    }
   }
   if (const auto offset = score_offset(l)) {
     for (Sequence& one : all) {
@@ -443,6 +449,8 @@ void Encoder<T>::measure_diversity() {
   if (mixer_ != nullptr)
     throw UsageError(fmt::format("{} has no attention, so its diversity cannot be measured",
                                  model::mixer_name(design_)));
+  if (design_.sinks)
+    throw UsageError("the diversity of attention with sinks cannot be measured in training");
   materialized_ = measures_ = true;
 }
 

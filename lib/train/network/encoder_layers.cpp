@@ -139,6 +139,8 @@ model::Projected<T> EncoderRun<T>::parts_of(MatrixView<T> query,
 template <class T>
 void EncoderRun<T>::feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                                           MatrixView<const T> d_y, MatrixView<T> d_x) {
+  if (design_.layers[static_cast<std::size_t>(l)].experts)
+    return experts_backward(l, tape.experts, x, d_y, d_x);
   const EncoderLayer<T>& own = layer(l);
   const Index inner = design_.intermediate_size;
   const bool normed = design_.norm_placement == NormPlacement::kNormFormer;

@@ -68,7 +68,11 @@ bool EncoderRun<T>::recomputes() const {
   // What a layer keeps of a row, about: normed states and sums, projections, context, and what the
   // feed-forward layer reads and gives.
   const Index heads = design_.num_attention_heads + 2 * design_.num_key_value_heads;
-  const Index wide = design_.intermediate_size * (design_.gated ? 3 : 2);
+  Index wide = design_.intermediate_size * (design_.gated ? 3 : 2);
+  if (const auto& experts = design_.experts) {
+    wide = experts->per_token * (3 * experts->intermediate_size + 2 * design_.hidden_size) +
+           3 * experts->shared_intermediate_size;
+  }
   const Index of_row = 4 * design_.hidden_size + heads * design_.head_size + wide;
   const double bytes = static_cast<double>(design_.num_hidden_layers) *
                        static_cast<double>(chunk_.rows()) * static_cast<double>(of_row) * sizeof(T);

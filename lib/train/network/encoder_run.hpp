@@ -229,6 +229,9 @@ class EncoderRun {
   /// d_x is added to.
   void feed_forward_backward(Index l, LayerTape<T>& tape, MatrixView<const T> x,
                              MatrixView<const T> d_y, MatrixView<T> d_x);
+  /// The backward pass of model::experts_forward() (encoder_experts.cpp); d_x is added to.
+  void experts_backward(Index l, model::ExpertMemory<T>& memory, MatrixView<const T> x,
+                        MatrixView<const T> d_y, MatrixView<T> d_x);
   void mix_backward(Index l, Stream& stream, MatrixView<const T> x, MatrixView<const T> d_y,
                     MatrixView<T> d_x);
   /// d_sum ← the gradient by y as it was; d_x is added to.

@@ -128,7 +128,7 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
     ParameterMap& own = tensor.detector ? map.add_detector() : map;
     for (const model::TensorPart& part : tensor.parts) {
       const auto place = [&](const ParameterMap& of) {
-        return tensor.bias ? of.bias(part.role, part.layer)
+        return tensor.bias ? of.bias(part.role, part.layer, part.part)
                            : of.weight(part.role, part.layer, part.part);
       };
       if (place(own) != ParameterMap::kNone) continue;

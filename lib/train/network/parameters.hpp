@@ -109,8 +109,11 @@ class ParameterMap {
   Index weight(model::Role role, Index layer = 0, Index part = 0) const {
     return find({role, false, layer, part});
   }
-  /// Index in Parameters of the bias of `role` in `layer`. kNone: the model has none.
-  Index bias(model::Role role, Index layer = 0) const { return find({role, true, layer, 0}); }
+  /// Index in Parameters of the bias of `role` in `layer`; `part` of several. kNone: the model has
+  /// none.
+  Index bias(model::Role role, Index layer = 0, Index part = 0) const {
+    return find({role, true, layer, part});
+  }
   /// Puts `parameter` at the place of `role`, `layer` and `part`: the `bias` there or the weight.
   void set(model::Role role, bool bias, Index layer, Index part, Index parameter) {
     places_[{role, bias, layer, part}] = parameter;

@@ -55,8 +55,17 @@ bool of_layers(Role role) {
     case Role::kDown:
     case Role::kGatedInput:
     case Role::kEmbeddingProjection: return true;
-    default: return false;
+    default: return model::is_of_experts(role);
   }
+}
+
+/// The share of tokens that meet a weight of `role` in a layer of `design`.
+double share_of_tokens(const model::Design& design, Role role) {
+  const bool chosen =
+      role == Role::kExpertUp || role == Role::kExpertGate || role == Role::kExpertDown;
+  return chosen ? static_cast<double>(design.experts->per_token) /
+                      static_cast<double>(design.experts->count)
+                : 1;
 }
 
 /// Returns the operations of products for `work`, forward and backward, as papers count them: 6 for
@@ -77,7 +86,8 @@ double step_operations(const model::Design& design, const ParameterMap& map,
   map.for_each([&](Role role, bool bias, Index, Index, Index parameter) {
     if (bias) return;
     if (of_layers(role)) {
-      layers += role == Role::kEmbeddingProjection ? size(parameter) : uses * size(parameter);
+      layers += share_of_tokens(design, role) *
+                (role == Role::kEmbeddingProjection ? size(parameter) : uses * size(parameter));
     } else if (role == Role::kHeadTransform || role == Role::kDecoder) {
       head += size(parameter);
     }

@@ -59,7 +59,8 @@ bool of_biases(const TensorKind& kind) {
 }
 
 bool of_feed_forward(const TensorKind& kind) {
-  return kind.role == Role::kUp || kind.role == Role::kGate || kind.role == Role::kDown;
+  return kind.role == Role::kUp || kind.role == Role::kGate || kind.role == Role::kDown ||
+         model::is_of_experts(kind.role);
 }
 
 bool of_attention(const TensorKind& kind) {
