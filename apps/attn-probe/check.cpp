@@ -202,6 +202,11 @@ cli::ExitCode run_leak(const Options& o, const cli::Command& command, cli::Sessi
   const model::Design& design = opened.model->design();
   const bool causal = design.head.kind == model::HeadKind::kCausal;
   evaluate::LeakRequest request;
+  if (design.head.shifted) {
+    throw InputError(opened.path,
+                     "check leak: the model predicts each token from the position before it, which "
+                     "is not supported; expected a model that predicts it at its own");
+  }
   request.second_copy = design.variants.latent.has_value();
   const model::ModelOptions& given = opened.options;
   if (request.second_copy && (!given.masks.empty() || given.keys || given.query)) {
@@ -290,9 +295,10 @@ cli::ExitCode run_invariance(Invariance kind, const Options& o, const cli::Comma
     }
   };
   if (padding && evaluate::reads_first_row(model.design())) {
-    session.note(fmt::format(
-        "{}: padding before a text is not tested: latent bottlenecks read the first token",
-        opened.path));
+    session.note(fmt::format("{}: padding before a text is not tested: {}", opened.path,
+                             model.design().head.shifted
+                                 ? "the first token is predicted from its own position"
+                                 : "latent bottlenecks read the first token"));
   }
   const auto group = static_cast<std::size_t>(padding ? 1 : o.group);
   const cli::ExitCode code = each_group(o, opened, command, group, padding ? 1 : 2, session, check);

@@ -34,6 +34,17 @@ constexpr std::array<std::pair<std::string_view, Continuation>, 3> kKindNames{
      {"unilm", Continuation::kUnilm},
      {"masked", Continuation::kMasked}}};
 
+/// "confidence, margin, … or random": the ways that fill a few masks at a time.
+std::string unmasking_ways() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, way] : evaluate::masked_way_names()) {
+    if (evaluate::unmask_order(way)) names.push_back(name);
+  }
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", comma_list(names), last);
+}
+
 void need(bool given, bool fits, std::string_view option, std::string_view where) {
   if (given && !fits) throw UsageError(fmt::format("{}: only with {}", option, where));
 }
@@ -64,9 +75,10 @@ void check_kind(const GenerateOptions& o) {
         fmt::format("--burn-in {}: expected less than --sweeps {}", *o.burn_in, sweeps));
   }
   need(o.iterations.has_value(), (masked && o.way() == MaskedWay::kMaskPredict) || o.unmasks(),
-       "--iterations", "--kind masked --how mask-predict, confidence or random");
+       "--iterations", "--kind masked --how mask-predict, " + unmasking_ways());
   need(o.block_size.has_value(), o.unmasks(), "--block-size",
-       "--kind masked --how confidence or random");
+       "--kind masked --how " + unmasking_ways());
+  need(o.times.has_value(), o.unmasks(), "--times", "--kind masked --how " + unmasking_ways());
   if (o.kind == Continuation::kUnilm && o.open.mask)
     throw UsageError("--mask cannot be combined with --kind unilm, which has its own mask");
   if ((o.bos || o.no_bos) && o.kind != Continuation::kCausal) {
@@ -97,17 +109,18 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
   need(o.top_p.has_value(), o.samples(), "--top-p", sampling);
   for (const std::string_view name : evaluate::stated_processors(o))
     need(evaluate::is_of_sampling(name), o.samples(), field(name), sampling);
-  need(o.seed.has_value(), o.draws(), "--seed", sampling);
+  const std::string drawing =
+      o.gibbs() || ways.empty() ? sampling : sampling + ", or --how shuffled";
+  need(o.seed.has_value(), o.draws(), "--seed", drawing);
   need(o.texts() > 1, o.draws() || o.beams(), "--num-return-sequences",
        o.gibbs()      ? sampling
        : ways.empty() ? "--do-sample or --num-beams"
-                      : "--do-sample, --num-beams, or " + ways);
+                      : "--do-sample, --num-beams, or " + ways + ", or --how shuffled");
 }
 
 evaluate::SamplingOptions sampling_options(const GenerateOptions& o) {
   evaluate::SamplingOptions out;
-  out.do_sample =
-      o.do_sample.value_or(false) || o.ancestral() || (o.gibbs() && !o.likeliest_at_last());
+  out.do_sample = o.do_sample.value_or(o.ancestral()) || (o.gibbs() && !o.likeliest_at_last());
   out.temperature = o.temperature.value_or(1);
   out.top_k = o.top_k.value_or(0);
   out.top_p = o.top_p.value_or(1);
@@ -193,7 +206,11 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
       break;
     case MaskedWay::kMaskPredict: json.member("iterations", options.iterations); break;
     case MaskedWay::kConfidence:
+    case MaskedWay::kMargin:
+    case MaskedWay::kEntropy:
+    case MaskedWay::kShuffled:
     case MaskedWay::kRandom:
+      if (o.times) json.member("times", name_in(evaluate::unmask_times_names(), *o.times));
       if (o.iterations) json.member("iterations", *o.iterations);
       if (o.block_size) json.member("block_size", *o.block_size);
       break;
@@ -211,7 +228,8 @@ void declare_text_options(cli::Command& c, GenerateOptions& o) {
            "else the tokenizer's eos and sep]");
   c.flag("--do-sample", o.sample, "sample tokens from the softmax instead of greedy decoding");
   c.flag("--no-do-sample", o.no_sample,
-         "greedy decoding, or beam search, where generation_config.json asks for samples");
+         "greedy decoding, or beam search, where generation_config.json asks for samples; of --how "
+         "random the most probable tokens, at random places");
   c.option("--temperature", "X", o.temperature, cli::AllowedRange{1e-6, 1e6},
            "divide the logits by X [1]");
   c.option("--top-k", "K", o.top_k, cli::AllowedRange{0, 1e9},
@@ -283,12 +301,15 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
   c.option("--burn-in", "N", o.burn_in, cli::AllowedRange{0, 1e6},
            "first sweeps of gibbs, which sample from all tokens; later ones take the most probable "
            "token, or sample by --top-k and --top-p [all sweeps sample]");
-  c.option(
-      "--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
-      "passes of mask-predict [10]; steps per block of confidence and random [one step per mask]");
+  c.option("--iterations", "N", o.iterations, cli::AllowedRange{1, 1e6},
+           fmt::format("passes of mask-predict [10]; steps per block of {} [one step per mask]",
+                       unmasking_ways()));
   c.option("--block-size", "B", o.block_size, cli::AllowedRange{1, 1e6},
-           "confidence and random write blocks of B masks from left to right [all at once; a model "
-           "of block diffusion: its own blocks]");
+           "the same write blocks of B masks from left to right [all at once; a model of block "
+           "diffusion: its own blocks]");
+  c.choice("--times", o.times, evaluate::unmask_times_names(),
+           "how many masks their steps fill: even: as many at each (LLaDA); epsilon: of the masks "
+           "that are left the share (t - s)/t, with t from 1 to 0.001 (Dream) [even]");
 }
 
 GenerateOptions settled(const GenerateOptions& options, cli::Session& session) {
@@ -438,6 +459,7 @@ evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& o,
   options.iterations = o.iterations.value_or(options.iterations);
   options.unmask_iterations = o.iterations.value_or(0);
   options.block_size = o.block_size.value_or(0);
+  options.times = o.times.value_or(options.times);
   options.writer.never = {*opened.tokenizer->roles().mask};
   options.writer.batch_tokens = o.open.batch_tokens;
   options.writer.mask_of = opened.mask_of;

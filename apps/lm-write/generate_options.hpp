@@ -89,6 +89,7 @@ struct GenerateOptions : evaluate::GenerationSettings {
   std::optional<std::int64_t> burn_in;
   std::optional<std::int64_t> iterations;
   std::optional<std::int64_t> block_size;
+  std::optional<evaluate::UnmaskTimes> times;
   std::optional<std::string> eos_token_id;
   bool ignore_generation_config = false;
   /// Of settled(): the file with the model's defaults, and the names of those that are used.
@@ -101,18 +102,21 @@ struct GenerateOptions : evaluate::GenerationSettings {
   /// The ancestral sampler of masked diffusion.
   bool ancestral() const { return masked() && way() == evaluate::MaskedWay::kRandom; }
   /// Whether a few masks at a time get their tokens: masked diffusion.
-  bool unmasks() const {
-    return ancestral() || (masked() && way() == evaluate::MaskedWay::kConfidence);
+  bool unmasks() const { return masked() && evaluate::unmask_order(way()).has_value(); }
+  /// Whether masks are filled at random places.
+  bool shuffles() const {
+    return ancestral() || (masked() && way() == evaluate::MaskedWay::kShuffled);
   }
   /// Whether sweeps of gibbs after the burn-in take the likeliest token, as the published code.
   bool likeliest_at_last() const { return burn_in && !top_k && !top_p; }
   /// Whether tokens are sampled.
   bool samples() const {
-    return do_sample.value_or(false) || ancestral() ||
-           (gibbs() && !(likeliest_at_last() && *burn_in == 0));
+    return do_sample.value_or(ancestral()) || (gibbs() && !(likeliest_at_last() && *burn_in == 0));
   }
-  /// Whether anything depends on the seed: tokens, or the order of gibbs.
-  bool draws() const { return samples() || (gibbs() && order == evaluate::SweepOrder::kRandom); }
+  /// Whether anything depends on the seed: tokens, places, or the order of gibbs.
+  bool draws() const {
+    return samples() || shuffles() || (gibbs() && order == evaluate::SweepOrder::kRandom);
+  }
   std::int64_t texts() const { return num_return_sequences.value_or(1); }
   std::int64_t new_tokens() const { return (masked() ? length : max_new_tokens).value_or(20); }
 };

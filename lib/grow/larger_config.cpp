@@ -1,5 +1,6 @@
 #include "grow/larger_config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -22,13 +23,14 @@ namespace masque::grow {
 namespace {
 
 /// The keys of config.json that say a size, by all families.
-constexpr std::array<std::string_view, 13> kWidths = {
-    "hidden_size", "n_embd",     "d_model",        "dim",     "intermediate_size",
-    "n_inner",     "d_ff",       "d_inner",        "ffn_dim", "hidden_dim",
-    "n_embed",     "inner_size", "ffn_hidden_size"};
-constexpr std::array<std::string_view, 7> kHeads = {
+constexpr std::array<std::string_view, 14> kWidths = {
+    "hidden_size",       "n_embd",         "d_model", "dim",
+    "intermediate_size", "n_inner",        "d_ff",    "d_inner",
+    "ffn_dim",           "hidden_dim",     "n_embed", "inner_size",
+    "ffn_hidden_size",   "mlp_hidden_size"};
+constexpr std::array<std::string_view, 8> kHeads = {
     "num_attention_heads", "n_head",       "num_heads", "n_heads",
-    "num_key_value_heads", "num_kv_heads", "n_head_kv"};
+    "num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads"};
 constexpr std::array<std::string_view, 4> kLayers = {"num_hidden_layers", "n_layer", "n_layers",
                                                      "num_layers"};
 
@@ -126,7 +128,12 @@ void set_widths(surgery::CheckpointEdit& edit, const store::ModelConfig& config,
     edit.set_config(key, fmt::format("{}", wider_size(static_cast<Index>(*size), factor, key)));
   };
   for (const std::string_view key : kWidths) multiply(key);
+  const model::Family* family = model::find_family(before.family);
   for (const std::string_view key : kAlsoHidden) {
+    // Of LLaDA the rows of the table.
+    const bool rows = family != nullptr && std::ranges::find(family->files.vocab_fields, key) !=
+                                               family->files.vocab_fields.end();
+    if (rows) continue;
     if (config.size(key) == static_cast<std::uint64_t>(before.hidden_size)) multiply(key);
   }
   if (before.layer_kind == model::LayerKind::kTransformer) {

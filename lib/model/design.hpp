@@ -165,6 +165,10 @@ struct HeadDesign {
   bool tied = true;                ///< the vocabulary matrix is the word table
   double scale = 1;                ///< scale of the states before the vocabulary matrix
   double logit_cap = 0;            ///< c of a soft cap: logits become c · tanh(logit / c); 0: none
+  /// Of kMasked: what stands at a position is predicted from the last state of the position before
+  /// it, at the first position of a sequence from its own. A model of next tokens that became one
+  /// of masked diffusion keeps its weights so. Ye et al. 2025 (Dream), arXiv:2508.15487.
+  bool shifted = false;
 
   bool operator==(const HeadDesign&) const = default;
 };

@@ -42,7 +42,7 @@ bool has_class(const Family& family, std::string_view name) {
     if (!name.starts_with(stem)) return false;
     const std::string_view rest = name.substr(stem.size());
     return rest == "Model" || rest == "LMHeadModel" || rest == "EncoderModel" ||
-           rest.starts_with("For") || rest == "PreTrainedModel";
+           rest == "ModelLM" || rest.starts_with("For") || rest == "PreTrainedModel";
   });
 }
 
@@ -110,7 +110,8 @@ std::string class_name(const Family& family, std::string_view model_type, HeadKi
 }
 
 bool in_transformers(const Family& family) {
-  constexpr std::array<std::string_view, 4> kOwn{"gau_alpha", "masque", "neobert", "tta"};
+  constexpr std::array<std::string_view, 6> kOwn{"dream",  "gau_alpha", "llada",
+                                                 "masque", "neobert",   "tta"};
   return std::ranges::find(kOwn, family.name) == kOwn.end();
 }
 

@@ -74,6 +74,8 @@ struct HeadPlan {
   std::string evidence;  ///< the head is there if one of these tensors is; empty: it always is
   std::string decoder;   ///< the vocabulary matrix; may be absent if it is tied
   std::vector<TensorRow> rows;  ///< its tensors, but for `decoder`
+  /// Where config.json ties it, the class has no other decoder: one in the file is an error.
+  bool always_tied = false;
 };
 
 /// Tensors that are left out on purpose.
@@ -124,6 +126,10 @@ struct FamilyFiles {
   /// Fields of config.json with the size of the vocabulary.
   std::vector<std::string_view> vocab_fields = {"vocab_size"};
   std::string_view position_field = "max_position_embeddings";  ///< rows of the position table
+  /// Field of config.json that ties the output matrix to the word table.
+  std::string_view tie_field = "tie_word_embeddings";
+  /// Members that every config has, beside model_type: without them the class has no model.
+  std::string_view least_config = {};
   /// The output matrix of whole models, of which the plan takes a part; else the first head's.
   std::string_view decoder_weight = {};
   std::vector<std::string_view> vocabulary = {};  ///< further tensors with a row for each token

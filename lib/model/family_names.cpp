@@ -92,6 +92,7 @@ class Collector {
     names_.vocab_fields.assign(files.vocab_fields.begin(), files.vocab_fields.end());
     names_.vocabulary.assign(files.vocabulary.begin(), files.vocabulary.end());
     names_.tied_head_differs = files.tied_head_differs;
+    names_.tie_field = files.tie_field;
     names_.buffers = plan.buffers;
     add_input_spellings();
     add_classes(family_);
@@ -107,7 +108,9 @@ class Collector {
   void add_plans(const Family& family) {
     for (const std::string_view type : family.model_types) {
       const auto add_plan = [&](const std::string& members) {
-        const std::string text = fmt::format(R"({{"model_type": "{}"{}}})", type, members);
+        const std::string least =
+            family.files.least_config.empty() ? "" : fmt::format(", {}", family.files.least_config);
+        const std::string text = fmt::format(R"({{"model_type": "{}"{}{}}})", type, least, members);
         plans_.push_back(
             family.plan(FamilyConfig(store::ModelConfig::parse(text, std::string(type)))));
       };

@@ -50,7 +50,8 @@ struct FamilyNames {
   bool tied_head_first = false;  ///< it counts although the first head is there, too
   /// Where the config alone says whether there is a head; nothing: its class or tensors do.
   std::optional<bool> head_by_config = {};
-  bool tied_by_default = true;  ///< without tie_word_embeddings
+  bool tied_by_default = true;                    ///< without tie_word_embeddings
+  std::string tie_field = "tie_word_embeddings";  ///< config.json's name of the tie
   /// A tied head does something that one of its own does not: it can be neither tied nor untied.
   bool tied_head_differs = false;
   std::vector<std::string> vocab_fields = {};  ///< config.json's names of V

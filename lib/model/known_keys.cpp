@@ -143,10 +143,17 @@ constexpr KnownKeys kKnownKeys[] = {
      "dense_seq_output fused_bias_fc fused_dropout_add_ln last_layer_subset max_trained_positions "
      "pad_vocab_size_multiple use_flash_attn use_xentropy",
      kAny},
+    {"llada", "tie_word_embeddings", kAny},  // weight_tying counts
+    {"llada",
+     "alibi_bias_max embedding_dropout flash_attention init_cutoff_factor init_device init_fn "
+     "init_std precision residual_dropout rope_full_precision",
+     kAny},
+    {"dream", "use_mrope", "false", "rotary positions"},
     {"masque",
      "attention_key_size attention_scale attn_logit_softcapping clip_qkv detector embedding_norm "
      "embedding_scale final_logit_softcapping final_norm gated "
-     "head head_act head_norm head_scale head_size head_transform hidden_act input_residual "
+     "head head_act head_norm head_scale head_shifted head_size head_transform hidden_act "
+     "input_residual "
      "intermediate_size largest_keys late_positions latent layer_kind mask mixer "
      "mixer_attention_size mixer_chunk_size mixer_dilation mixer_inner_size mixer_kernel_size "
      "mixer_output norm norm_placement norm_weight_offset norm_weights normalizer "

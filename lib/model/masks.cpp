@@ -211,6 +211,18 @@ std::optional<Index> causal_block_size(const Design& design,
   return mask::mask_values(mask.named()).count("b");
 }
 
+std::optional<std::string> shifted_head_problem(const Design& design) {
+  if (!design.head.shifted) return std::nullopt;
+  if (design.head.kind != HeadKind::kMasked)
+    return "the head predicts no masked tokens, expected one that does";
+  if (design.streams != Streams::kOne) return "the model has several streams, expected one";
+  if (design.variants.latent) return "the model has latent bottlenecks, expected none";
+  if (design.variants.detector) return "the model has a detector, expected none";
+  if (causal_block_size(design))
+    return "the mask has blocks of block diffusion, expected another mask";
+  return std::nullopt;
+}
+
 LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given) {
   std::vector<mask::MaskLayer> own;
   if (given.empty() && !design.variants.masks.empty()) own = own_masks(design);

@@ -59,6 +59,10 @@ std::optional<mask::MaskExpression> open_mask(const Design& design,
 std::optional<Index> causal_block_size(const Design& design,
                                        std::span<const mask::MaskLayer> given = {});
 
+/// Why the head of `design` cannot be shifted (HeadDesign::shifted); nothing if it can, and if it
+/// is not.
+std::optional<std::string> shifted_head_problem(const Design& design);
+
 /// The mask of `lengths` under which every query reads the first key alone: what all queries read
 /// in layers with a latent bottleneck, besides their mask.
 mask::Mask first_key(mask::Lengths lengths);

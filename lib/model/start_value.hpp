@@ -44,8 +44,9 @@ struct StartValue {
 
 /// A tensor that does not start as its role says.
 struct StartRule {
-  Role role;         ///< which tensors: all of this role
-  StartValue start;  ///< start value of the weight; biases start as StartValues says
+  Role role;                        ///< which tensors: all of this role
+  StartValue start;                 ///< start value of the weight; biases start as StartValues says
+  std::optional<Index> layer = {};  ///< of this layer alone
 };
 
 /// The table by role: biases but those of routers, β and ReZero's α are 0; norms (with

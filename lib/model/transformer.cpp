@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/thread/interrupt.hpp"
 #include "kernel/activation.hpp"
+#include "kernel/embedding.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/softmax/log_probability.hpp"
 #include "model/forward/head_forward.hpp"
@@ -74,7 +75,8 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
   for (const auto& [has, part] : {std::pair{design.streams == Streams::kTowers, "two towers"},
                                   {design.variants.latent.has_value(), "latent bottlenecks"},
                                   {design.variants.late_positions > 0, "late positions"},
-                                  {design.token_dropout > 0, "token dropout"}}) {
+                                  {design.token_dropout > 0, "token dropout"},
+                                  {design.head.shifted, "a shifted head"}}) {
     if (!has || plain) continue;
     throw UsageError(
         fmt::format("{} cannot be combined with {} or {}", part, field("kv"), field("query")));
@@ -258,6 +260,69 @@ std::vector<double> Transformer<T>::use_head(const Batch& batch, const Request& 
   return result;
 }
 
+/// Which last states a run makes, and which of them the results are of.
+struct MadeRows {
+  std::vector<Index> made;  ///< rows of the batch, ascending
+  /// Of each requested row its place in `made`, where its own state is wanted of a shifted head.
+  std::vector<Index> own;
+  std::vector<Index> head;  ///< the same of the row that a shifted head reads for it
+};
+
+/// The rows of `batch` that a run for `rows`, ascending, makes the last states of. `shifted`: the
+/// head reads the rows before them (HeadDesign::shifted). `states`: their own are wanted, too.
+MadeRows made_rows(const Batch& batch, std::span<const Index> rows, bool shifted, bool states) {
+  MadeRows read;
+  read.made.assign(rows.begin(), rows.end());
+  if (!shifted) return read;
+  std::vector<Index> before;
+  before.reserve(rows.size());
+  std::size_t s = 0;
+  for (const Index row : rows) {
+    while (row >= batch.begins[s + 1]) ++s;
+    before.push_back(std::max(batch.begins[s], row - 1));
+  }
+  std::vector<Index> both = before;
+  if (states) both.insert(both.end(), rows.begin(), rows.end());
+  std::ranges::sort(both);
+  both.erase(std::ranges::unique(both).begin(), both.end());
+  read.made = std::move(both);
+  const auto places = [&](std::span<const Index> of) {
+    std::vector<Index> found;
+    found.reserve(of.size());
+    for (const Index row : of)
+      found.push_back(std::ranges::lower_bound(read.made, row) - read.made.begin());
+    return found;
+  };
+  if (states) read.own = places(rows);
+  read.head = places(before);
+  return read;
+}
+
+/// The rows `places` of `states`, in `own`; `states` themselves if they are not of a shifted head.
+template <class T>
+MatrixView<const T> rows_at(std::span<const Index> places, bool shifted, MatrixView<const T> states,
+                            Matrix<T>& own) {
+  if (!shifted) return states;
+  own.resize(std::ssize(places), states.columns);
+  kernel::embedding_forward<T, Index>(states, places, own.view());
+  return own.view();
+}
+
+/// Gives `observer` the last `states` of the rows `rows` of `batch`, sequence by sequence.
+template <class T>
+void give_last_states(const Batch& batch, std::span<const Index> rows, MatrixView<const T> states,
+                      Observer& observer) {
+  Index first = 0;
+  for (Index s = 0; s < batch.sequences(); ++s) {
+    Index end = first;
+    while (end < std::ssize(rows) &&
+           rows[static_cast<std::size_t>(end)] < batch.begins[static_cast<std::size_t>(s) + 1])
+      ++end;
+    observer.last_states(s, first, states.middle_rows(first, end - first));
+    first = end;
+  }
+}
+
 template <class T>
 std::vector<double> Transformer<T>::run(const Batch& given, const Request& request,
                                         Observer* observer) const {
@@ -286,8 +351,12 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
         model_.path,
         "the model has no latent bottlenecks, expected one that objective univae made");
 
-  Matrix<T> last(static_cast<Index>(rows.size()), last_width(model_.design));
-  const ChunkPlan plan = cut_batch(batch, rows, kernel::threads());
+  const bool shifted = needs_head && model_.design.head.shifted;
+  MASQUE_CHECK(!shifted || cache == nullptr);
+  const bool shows_states = request.last_states && observer != nullptr;
+  const MadeRows read = made_rows(batch, rows, shifted, shows_states);
+  Matrix<T> last(std::ssize(read.made), last_width(model_.design));
+  const ChunkPlan plan = cut_batch(batch, read.made, kernel::threads());
   std::atomic<bool> overflowed{false};
   const auto work = [&](Index c) {
     const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
@@ -305,18 +374,13 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   }
   if (overflowed || first_not_finite(std::as_const(last).span()))
     throw InputError(model_.path, "states that are not finite: the weights overflow");
-  if (request.last_states && observer != nullptr) {
-    for (const Chunk& chunk : plan.chunks) {
-      for (Index s = 0; s < chunk.sequences(); ++s) {
-        const Index first = chunk.wanted_begins[static_cast<std::size_t>(s)];
-        const Index end = chunk.wanted_begins[static_cast<std::size_t>(s) + 1];
-        observer->last_states(
-            chunk.first_sequence + s, chunk.first_wanted + first,
-            std::as_const(last).view().middle_rows(chunk.first_wanted + first, end - first));
-      }
-    }
+  Matrix<T> taken;
+  if (shows_states) {
+    give_last_states<T>(batch, rows, rows_at<T>(read.own, shifted, last.view(), taken), *observer);
   }
-  return needs_head ? use_head(batch, request, rows, last.view(), observer) : std::vector<double>{};
+  if (!needs_head) return {};
+  return use_head(batch, request, rows, rows_at<T>(read.head, shifted, last.view(), taken),
+                  observer);
 }
 
 template <class T>
@@ -335,7 +399,8 @@ std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool 
                              design.streams == Streams::kOne && settings_.reads_own_layers();
   // Texts that grow beyond long_from() are read again, which whoever has masks of its own does not.
   const bool reads_again = own_masks && long_from(design) > 0;
-  if (!left_to_right || !keys_tell_all || reads_again) return nullptr;
+  // A shifted head reads the row before those that are added.
+  if (!left_to_right || !keys_tell_all || reads_again || design.head.shifted) return nullptr;
   return std::make_unique<KeyValues<T>>(design.num_hidden_layers, sequences);
 }
 

@@ -93,6 +93,11 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
                        parts_.warnings);
   parts_.added.clear();
   roles_ = find_roles([this](std::string_view token) { return find(token); }, parts_.role_names);
+  const bool names_mask =
+      std::ranges::any_of(parts_.role_names, [](const auto& role) { return role.first == "mask"; });
+  if (!names_mask && parts_.mask_of_model &&
+      static_cast<std::size_t>(*parts_.mask_of_model) < size())
+    roles_.mask = parts_.mask_of_model;
   note_template_ids(*this, parts_.warnings);
 }
 

@@ -91,6 +91,9 @@ struct TokenizerParts {
   std::vector<AddedToken> added;  ///< moved into Tokenizer::added(); empty in a Tokenizer
   /// Which token has a role ("mask"), where a file says so; the others are guessed by usual names.
   std::vector<std::pair<std::string, std::string>> role_names;
+  /// The token that the model's config.json says hides others, where no file gives one the role:
+  /// LLaDA's.
+  std::optional<TokenId> mask_of_model;
   /// The unknown token whose text is that of the word (Unigram).
   std::optional<TokenId> unknown_as_text;
   WordMark word_mark = WordMark::kEveryToken;  ///< what `word_prefix` says

@@ -24,6 +24,8 @@ import warnings
 import torch
 import transformers
 
+import diffusion_classes
+
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "model"
 CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilbert electra_discriminator "
          "electra_generator gpt2 gpt_neox gpt_neox_serial llama_bias llama_scaled modernbert modernbert_bias mpnet "
@@ -32,7 +34,8 @@ CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilb
          "phi3_window stablelm stablelm_serial smollm3 smollm3_windows granite cohere cohere_plain starcoder2 "
          "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post "
          "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_full fnet "
-         "mixtral qwen2_moe qwen2_moe_windows qwen3_moe qwen3_moe_windows olmoe gpt_oss gpt_oss_plain").split()
+         "mixtral qwen2_moe qwen2_moe_windows qwen3_moe qwen3_moe_windows olmoe gpt_oss gpt_oss_plain "
+         "llada llada_bias llada_tied llada_plain dream dream_tied").split()
 IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
 FOREIGN = {
     "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
@@ -140,7 +143,8 @@ def numbers_of(folder, config, model_class):
 def line_of(name):
     folder = DATA / name
     config = json.loads((folder / "config.json").read_text())
-    model_class = getattr(transformers, config["architectures"][0])
+    name_of_class = config["architectures"][0]
+    model_class = getattr(transformers, name_of_class, None) or getattr(diffusion_classes, name_of_class)
     base, whole = numbers_of(folder, config, model_class)
     line = {"case": name, "ids": IDS, "base": base, "same": [], "other": []}
     changes = [(key, value) for key in config for value in values_of(key, config[key])]

@@ -31,6 +31,7 @@ import safetensors
 import torch
 import transformers as tr
 
+import diffusion_classes as diffusion
 import model_runs as runs
 
 MODELS = 100
@@ -71,6 +72,10 @@ MODERN = dict(
     intermediate_size=47, max_position_embeddings=37, local_attention=8,
     pad_token_id=1, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3,
 )
+LLADA = dict(
+    d_model=24, n_heads=4, n_kv_heads=2, n_layers=2, mlp_hidden_size=47, activation_type="silu", block_type="llama",
+    rope=True, layer_norm_type="rms", max_sequence_length=37, vocab_size=101, embedding_size=101, weight_tying=True,
+    pad_token_id=3, eos_token_id=3, mask_token_id=4, init_fn="mitchell")
 T5 = dict(
     vocab_size=101, d_model=24, d_kv=5, num_heads=3, d_ff=47, num_layers=2,
     relative_attention_num_buckets=10, relative_attention_max_distance=16,
@@ -178,6 +183,11 @@ CASES = [
     ("modernbert", "bias", tr.ModernBertForMaskedLM, MODERN | dict(
         norm_bias=True, attention_bias=True, mlp_bias=True, classifier_bias=True,
         initializer_cutoff_factor=1.5)),
+    ("llada", "plain", diffusion.LLaDAModelLM, LLADA),
+    ("llada", "options", diffusion.LLaDAModelLM, LLADA | dict(
+        init_fn="normal", init_std=0.05, init_cutoff_factor=2.0, n_layers=1, attention_layer_norm=True, scale_logits=True,
+        include_qkv_bias=True)),
+    ("llama", "dream", diffusion.DreamModel, DECODER),
     ("mpnet", "plain", tr.MPNetForMaskedLM, {
         k: v for k, v in BERT.items() if k != "type_vocab_size"}),
     ("deberta_v2", "v3", tr.DebertaV2ForMaskedLM, BERT | dict(
@@ -253,7 +263,8 @@ def main():
             started += [line for line in old if line.split("\t", 1)[0] == stem.name]
             continue
         config, tied = save(model_class, fields)
-        _, untied = save(model_class, fields | dict(tie_word_embeddings=False))
+        tie = getattr(model_class, "TIE", "tie_word_embeddings")
+        _, untied = save(model_class, fields | {tie: False})
         assert tied.items() <= untied.items(), "untying changed a tensor"
         rows = []
         print(f"== {stem.name} {model_class.__name__}", flush=True)

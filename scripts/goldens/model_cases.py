@@ -6,6 +6,8 @@ import typing
 import torch
 import transformers as tr
 
+import diffusion_classes as diffusion
+
 
 @dataclasses.dataclass(frozen=True)
 class Case:
@@ -64,6 +66,11 @@ OPT = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_hea
            max_position_embeddings=20, word_embed_proj_dim=24, bos_token_id=1, eos_token_id=2, pad_token_id=1)
 FALCON = dict(vocab_size=45, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, ffn_hidden_size=40,
               max_position_embeddings=20, bos_token_id=1, eos_token_id=2)
+DREAM = grown(DECODER, mask_token_id=4, pad_token_id=0)
+# Three rows of the tables have no token.
+LLADA = dict(d_model=24, n_heads=6, n_kv_heads=2, n_layers=2, mlp_hidden_size=40, activation_type="silu", block_type="llama",
+             rope=True, rope_theta=500.0, layer_norm_type="rms", rms_norm_eps=1e-5, max_sequence_length=20, vocab_size=45,
+             embedding_size=48, weight_tying=False, pad_token_id=0, eos_token_id=1, mask_token_id=4, init_fn="mitchell")
 LONGROPE = dict(rope_type="longrope", rope_theta=500.0, short_factor=[1.0, 1.1], long_factor=[1.3, 4.0],
                 original_max_position_embeddings=12)
 
@@ -132,6 +139,21 @@ def hub_gemma3(config):
 def hub_qwen2(config):
     config.pop("layer_types")
     hub_llama(config)
+
+
+def hub_llada(config):
+    """As the authors' files: no keys of transformers 5, and the class's own code, which is never run."""
+    config["auto_map"] = {"AutoConfig": "configuration_llada.LLaDAConfig", "AutoModel": "modeling_llada.LLaDAModelLM"}
+    config.update(precision="amp_bf16", init_device="meta", flash_attention=False, attention_dropout=0.0)
+    config.pop("dtype")
+
+
+def hub_dream(config):
+    config.pop("layer_types")
+    config.pop("sliding_window")
+    hub_llama(config)
+    config["auto_map"] = {"AutoConfig": "configuration_dream.DreamConfig", "AutoModel": "modeling_dream.DreamModel"}
+    config.update(use_mrope=False, sliding_window=None)
 
 
 def hub_phi3(config):
@@ -356,5 +378,20 @@ CASES = [
         layer_norm_epsilon=1e-2)),
     Case("falcon_rw", tr.FalconForCausalLM, grown(
         FALCON, num_hidden_layers=1, alibi=True, multi_query=False, parallel_attn=False, bias=True)),
+    # Masked diffusion.
+    Case("llada", diffusion.LLaDAModelLM, LLADA, config_edit=hub_llada),
+    Case("llada_bias", diffusion.LLaDAModelLM, grown(
+        LLADA, n_layers=1, n_kv_heads=None, mlp_hidden_size=None, mlp_ratio=2, include_bias=True, bias_for_layer_norm=True,
+        activation_type="gelu", layer_norm_type="default", input_emb_norm=True)),
+    Case("llada_tied", diffusion.LLaDAModelLM, grown(
+        LLADA, n_layers=1, multi_query_attention=True, n_kv_heads=None, include_qkv_bias=True, weight_tying=True,
+        attention_layer_norm=True, layer_norm_type="gemma_rms", scale_logits=True, activation_type="relu",
+        embedding_size=None)),
+    Case("llada_plain", diffusion.LLaDAModelLM, grown(
+        LLADA, n_layers=1, layer_norm_with_affine=False, attention_layer_norm=True, attention_layer_norm_with_affine=False,
+        rms_norm_eps=1e-2, rope_theta=10000.0)),
+    Case("dream", diffusion.DreamModel, DREAM, config_edit=hub_dream),
+    Case("dream_tied", diffusion.DreamModel, grown(DREAM, num_hidden_layers=1, tie_word_embeddings=True, rms_norm_eps=1e-2,
+                                                    num_key_value_heads=6, hidden_act="relu")),
     Case("mpnet_buckets", tr.MPNetForMaskedLM, grown(MPNET, num_hidden_layers=1, relative_attention_num_buckets=48)),
 ]

@@ -33,6 +33,7 @@ import safetensors.torch
 import torch
 import transformers as tr
 
+import diffusion_classes as diffusion
 import model_runs as runs
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
@@ -80,6 +81,9 @@ CASES = [
     ("qwen2_moe", tr.Qwen2MoeForCausalLM, "clm"),
     ("olmoe", tr.OlmoeForCausalLM, "clm"),
     ("gpt_oss", tr.GptOssForCausalLM, "clm"),
+    ("llada", diffusion.LLaDAModelLM, "mlm"),
+    ("llada_bias", diffusion.LLaDAModelLM, "mlm"),
+    ("dream", diffusion.DreamModel, "mlm"),
     ("gau_alpha", "GauAlpha", "mlm"),
     ("tta", "Tta", "tta"),
     ("mpnet", tr.MPNetForMaskedLM, "mlm"),

@@ -51,6 +51,7 @@ bloom bloom clm
 cohere cohere clm
 deberta_v2 deberta_v3 mlm
 distilbert distilbert mlm
+dream dream mlm
 electra electra_generator mlm
 esm esm mlm
 eurobert eurobert mlm
@@ -64,6 +65,7 @@ gpt_neox gpt_neox clm
 gpt_oss gpt_oss clm
 gptj gptj clm
 granite granite clm
+llada llada mlm
 llama llama clm
 longformer longformer mlm
 mistral mistral clm

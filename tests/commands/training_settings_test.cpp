@@ -52,6 +52,7 @@ const std::map<std::string, std::string>& other_values() {
                                                           {"value-heads", "3"},
                                                           {"largest-keys", "4"},
                                                           {"previous-scores", "one_layer"},
+                                                          {"head-shifted", "true"},
                                                           {"untied", "true"},
                                                           {"optimizer", "lamb"},
                                                           {"learning-rate", "0.5"},

@@ -64,7 +64,8 @@ TEST_CASE("padding changes no real row of any family") {
       InvarianceReport report;
       report.tolerance = padding_tolerance(precision);
       check_padding(*model, options, {0, some_input(9, design.vocab_size)}, request, 8192, report);
-      REQUIRE(report.rows.size() >= 3);
+      // A shifted head predicts the first token from its own state: nothing stands in front of it.
+      REQUIRE(report.rows.size() >= (design.head.shifted ? 2 : 3));
       CHECK(report.rows[0].rows == 9);
       // A convolution reads its neighbours whatever the mask says; angles that depend on the length
       // of the text change with it.

@@ -6,12 +6,16 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "evaluate/write/masked_generation.hpp"
 #include "fake_model.hpp"
 #include "mask/builtin.hpp"
@@ -112,6 +116,73 @@ TEST_CASE("confidence: the likeliest tokens first, as many at every step") {
   model.runs = 0;
   unmask(model, texts, unmask_options_of(100));
   CHECK(model.runs == 7);
+}
+
+TEST_CASE("orders and times against the loops of LLaDA and Dream over other models") {
+  const std::string data = MASQUE_TEST_DATA;
+  const std::string path = data + "/evaluate/unmask.json";
+  const std::map<std::string, UnmaskOrder> orders{{"confidence", UnmaskOrder::kConfidence},
+                                                  {"margin", UnmaskOrder::kMargin},
+                                                  {"entropy", UnmaskOrder::kEntropy}};
+  const auto ids_in = [](const JsonValue& list) {
+    std::vector<TokenId> out;
+    for (const JsonValue& item : list.items) out.push_back(static_cast<TokenId>(*item.number()));
+    return out;
+  };
+  const JsonValue root = parse_json_file(read_text(path, 1 << 20), path);
+  std::string opened;
+  std::unique_ptr<model::Model> model;
+  int compared = 0;
+  for (const JsonValue& one : root.items) {
+    if (const std::string name = one.text_of("model"); name != opened) {
+      opened = name;
+      model = model::open_model(data + "/model/" + name, {.precision = kernel::Precision::kF64});
+    }
+    CAPTURE(opened);
+    MaskedText text;
+    text.sentence.ids = ids_in(*one.find("ids"));
+    for (const TokenId place : ids_in(*one.find("places"))) text.places.push_back(place);
+    for (const JsonValue& expected : one.find("found")->items) {
+      const auto number = [&](const char* name) { return *expected.find(name)->number(); };
+      UnmaskOptions options = unmask_options_of(static_cast<Index>(number("iterations")),
+                                                static_cast<Index>(number("block_size")));
+      options.order = orders.at(expected.text_of("order"));
+      options.times = named_value("times", expected.text_of("times"), unmask_times_names());
+      CAPTURE(expected.text_of("order"));
+      CAPTURE(expected.text_of("times"));
+      CAPTURE(options.iterations);
+      CAPTURE(options.block_size);
+      const Generated found = unmask(*model, {&text, 1}, options)[0];
+      CHECK(found.ids == ids_in(*expected.find("new")));
+      CHECK(found.log_probability == doctest::Approx(number("score")).epsilon(1e-7));
+      ++compared;
+    }
+  }
+  CHECK(compared > 500);
+}
+
+TEST_CASE("shuffled: as many at every step, at places that the seed decides") {
+  const FakeModel model(HeadKind::kMasked);
+  const std::vector<MaskedText> texts = blank_texts(7);
+  UnmaskOptions options = unmask_options_of(3);
+  options.order = UnmaskOrder::kShuffled;
+  options.num_return_sequences = 40;
+  model.runs = 0;
+  const std::vector<Generated> found = unmask(model, texts, options);
+  CHECK(model.runs == 3);
+  REQUIRE(found.size() == 120);
+  std::set<std::vector<TokenId>> different;
+  for (const Generated& one : found) {
+    CHECK(std::ranges::find(one.ids, kBlank) == one.ids.end());
+    if (one.id == 0) different.insert(one.ids);
+  }
+  CHECK(different.size() > 5);
+  CHECK(unmask(model, texts, options)[7].ids == found[7].ids);
+  // All at once there is nothing to shuffle.
+  UnmaskOptions once = unmask_options_of(1);
+  const std::vector<Generated> all = unmask(model, texts, once);
+  once.order = UnmaskOrder::kShuffled;
+  CHECK(unmask(model, texts, once)[0].ids == all[0].ids);
 }
 
 TEST_CASE("blocks of new tokens: one is finished before the next begins") {

@@ -36,6 +36,9 @@ const char* const kHeadNorms =
 const char* const kOneKey =
     "cannot make this model wider: the config of family falcon says 1 heads of keys and values, 2 "
     "would be needed";
+const char* const kRootOfWidth =
+    "cannot make this model wider: family llada multiplies embeddings by the root of hidden_size, "
+    "which the width changes";
 const char* const kGroups =
     "cannot make this model wider: its queries are stored in groups with a key and a value";
 const char* const kAlibi =
@@ -69,6 +72,8 @@ const std::map<std::string, std::string>& refused() {
                                                               {"gemma3", kOffset},
                                                               {"gemma3_hub", kOffset},
                                                               {"stablelm", kHeadNorms},
+                                                              {"llada_bias", kRootOfWidth},
+                                                              {"llada_tied", kOffset},
                                                               {"falcon", kOneKey},
                                                               {"falcon_groups", kGroups},
                                                               {"falcon_one_norm", kGroups},

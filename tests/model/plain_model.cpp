@@ -374,6 +374,8 @@ Matrix<double> plain_logits(const Design& design, const ModelWeights<double>& we
   const double cap = design.head.logit_cap;
   for (double& value : logits.span())
     if (cap > 0) value = cap * std::tanh(value / cap);
+  for (Index i = logits.rows() - 1; i > 0 && design.head.shifted; --i)
+    std::ranges::copy(logits.view().row_span(i - 1), logits.view().row(i));
   return logits;
 }
 

@@ -20,10 +20,13 @@ import tempfile
 from unittest import mock
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "goldens"))
 try:
     import safetensors.torch
     import torch
     import transformers
+
+    import diffusion_classes
 except ImportError as error:
     print("skipped:", error)
     sys.exit(77)
@@ -32,7 +35,7 @@ torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
-INNER = ("intermediate_size", "n_inner", "hidden_dim", "d_ff", "d_inner", "ffn_dim", "ffn_hidden_size")
+INNER = ("intermediate_size", "n_inner", "hidden_dim", "d_ff", "d_inner", "ffn_dim", "ffn_hidden_size", "mlp_hidden_size")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 POST_NORM = ("albert", "bert", "big_bird", "camembert", "deberta-v2", "distilbert", "electra", "fnet", "longformer", "mpnet", "nomic_bert", "roberta", "roformer",
@@ -63,6 +66,12 @@ def rules_of(config):
     yield f"both --width unequal --depth zero {deep}", True, 1e-12 if pre_norm else epsilons
     for other in (f"width --how fpi {part}", f"width --how aki {part}", f"depth --how interleave {deep}", f"depth --how stack {deep}"):
         yield other, False, None
+
+
+def class_of(config):
+    """The class of transformers, or of those that it lacks; None if neither has it."""
+    name = config["architectures"][0]
+    return getattr(transformers, name, None) or getattr(diffusion_classes, name, None)
 
 
 def run(bin_dir, *command):
@@ -96,7 +105,7 @@ def output_of(folder, config):
 
     Padding is left out: none reads its states, and DeBERTa sets them to 0 after its first layer alone.
     """
-    model, info = getattr(transformers, config["architectures"][0]).from_pretrained(
+    model, info = class_of(config).from_pretrained(
         folder, dtype=torch.float64, output_loading_info=True, attn_implementation="eager")
     # New checkpoints and deeper ones have no head of contacts (ESM).
     info["missing_keys"] = {key for key in info["missing_keys"] if "contact_head" not in key and "inv_freq" not in key}
@@ -176,13 +185,13 @@ def main():
         name = os.path.basename(path).split(".")[0]
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
-        if not hasattr(transformers, config["architectures"][0]):
+        if class_of(config) is None:
             print(name, "transformers does not have it", sep="\t")
             continue
         # Sizes of the golden configs are odd: one more can grow by a half or a third.
         config.update({key: config[key] + 1 for key in INNER if config.get(key)})
         for tied in (True, False):
-            config["tie_word_embeddings"] = tied
+            config[getattr(class_of(config), "TIE", "tie_word_embeddings")] = tied
             with tempfile.TemporaryDirectory() as work:
                 folders = make(bin_dir, config, work)
                 expected = output_of(folders[0], config)

@@ -14,9 +14,12 @@ import sys
 import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "goldens"))
 try:
     import torch
     import transformers
+
+    import diffusion_classes
 except ImportError as error:
     print("skipped:", error)
     sys.exit(77)
@@ -45,12 +48,13 @@ def check(config, work, bin_dir):
     config = os.path.join(work, "config.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump(values, file)
-    model_class = getattr(transformers, values["architectures"][0])
+    name = values["architectures"][0]
+    model_class = getattr(transformers, name, None) or getattr(diffusion_classes, name)
     before, after = os.path.join(work, "before"), os.path.join(work, "after")
     run("ckpt", "new", config, "-o", before, "--seed", "3")
     run("embed-fix", "mlm-correct", before, "-o", after, "--mask-token", "4", "--rate", "0.5", "--verify")
     with open(os.path.join(after, "config.json"), encoding="utf-8") as file:
-        assert json.load(file)["tie_word_embeddings"] is False
+        assert json.load(file)[getattr(model_class, "TIE", "tie_word_embeddings")] is False
     a, b = load(model_class, before), load(model_class, after)
     assert torch.equal(a.get_output_embeddings().weight, b.get_output_embeddings().weight), "the head changed"
     assert torch.equal(a.get_output_embeddings().weight, a.get_input_embeddings().weight), "was not tied"
@@ -72,7 +76,8 @@ def main():
         with open(config, encoding="utf-8") as file:
             architecture = json.load(file)["architectures"][0]
         # T5's encoder has no vocabulary for its outputs there; ESM treats embeddings that are given otherwise than tokens.
-        if not hasattr(transformers, architecture) or architecture.endswith("EncoderModel") or architecture.startswith("Esm"):
+        known = hasattr(transformers, architecture) or hasattr(diffusion_classes, architecture)
+        if not known or architecture.endswith("EncoderModel") or architecture.startswith("Esm"):
             print(f"{name}\tleft out")
             continue
         with tempfile.TemporaryDirectory() as work:

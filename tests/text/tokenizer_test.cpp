@@ -111,6 +111,34 @@ TEST_CASE("a decoder of CTC joins repeated tokens") {
   CHECK(decoded(R"(,"pad_token":"<p>","word_delimiter_token":"b")") == "a<pad>a| <pad>");
 }
 
+TEST_CASE("the mask token of config.json has the role that no file of the tokenizer gives") {
+  const test::TempFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder.path() + "/" + name) << text;
+  };
+  write(
+      "tokenizer.json",
+      R"({"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0,"[MASK]":1,"b":2,"<m>":3}}})");
+  const auto mask = [&](const TokenizerOptions& options = {}) {
+    return Tokenizer::open(folder.path(), options).roles().mask;
+  };
+  CHECK(mask() == 1);  // by its usual name
+  write("config.json", R"({"model_type":"llada","mask_token_id":3})");
+  CHECK(mask() == 3);
+  for (const char* none : {"null", "4", "-1", "1.5", "\"3\""}) {
+    CAPTURE(none);
+    write("config.json", std::string(R"({"model_type":"llada","mask_token_id":)") + none + "}");
+    CHECK(mask() == 1);
+  }
+  // The config of the model counts, wherever the tokenizer is.
+  const test::TempFolder model;
+  std::ofstream(model.path() + "/config.json") << R"({"model_type":"llada","mask_token_id":2})";
+  CHECK(mask({.model = model.path()}) == 2);
+  write("tokenizer_config.json", R"({"mask_token":"b"})");
+  write("config.json", R"({"model_type":"llada","mask_token_id":3})");
+  CHECK(mask() == 2);
+}
+
 TEST_CASE("a folder that names a tokenizer without a reader is refused, not read by another") {
   test::TempFolder folder;
   const auto write = [&](const std::string& name, const std::string& text) {

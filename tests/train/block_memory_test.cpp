@@ -84,6 +84,7 @@ Complex complex_loss(const NetworkCase& one, const Example& example,
   head.prepare();
   ExampleChunk chunk;
   chunk.add(example);
+  shift_wanted(one.design, chunk);
   Tape<Complex> tape;
   Matrix<Complex> last(std::ssize(chunk.wanted), one.design.hidden_size);
   encoder.forward(chunk, {}, tape, last.view());

@@ -43,6 +43,7 @@ Complex rewarded_loss(const model::Design& design, const ParameterMap& map,
   head.prepare();
   ExampleChunk chunk;
   for (const Example& e : examples) chunk.add(e);
+  shift_wanted(design, chunk);
   Tape<Complex> tape;
   Matrix<Complex> last(std::ssize(chunk.wanted), last_width(design));
   DropoutOptions drawn;

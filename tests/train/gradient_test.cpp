@@ -72,6 +72,7 @@ Complex complex_loss(const Built& built, const model::Design& design,
   head.prepare();
   ExampleChunk chunk;
   for (const Example& e : examples) chunk.add(e);
+  shift_wanted(design, chunk);
   Tape<Complex> tape;
   Matrix<Complex> last(static_cast<Index>(chunk.wanted.size()), last_width(design));
   drawn.draws_latents = true;  // as training does

@@ -35,6 +35,20 @@ ObjectiveOptions mdlm_of(std::uint64_t batch_size, std::uint64_t block_size) {
   return options;
 }
 
+TEST_CASE("a first row without a row before it has no loss under a shifted head") {
+  Example example;
+  example.ids = {4, 4, 7};
+  example.rows = {0, 1};
+  example.targets = {5, 6};
+  example.weights = {2, 3};
+  leave_out_first_row(example);
+  CHECK(example.rows == std::vector<Index>{1});
+  CHECK(example.targets == std::vector<TokenId>{6});
+  CHECK(example.weights == std::vector<double>{3});
+  leave_out_first_row(example);
+  CHECK(example.rows == std::vector<Index>{1});
+}
+
 TEST_CASE("what droptoken shows with the number of sequences is what training takes") {
   constexpr Index kSequences = 20;
   const EpochOrder order(kSequences, 1);

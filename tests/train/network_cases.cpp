@@ -1,5 +1,6 @@
 #include "train/network_cases.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "mask/expression.hpp"
@@ -69,6 +70,11 @@ std::vector<NetworkCase> network_cases() {
   add("pre", [](Design& d) {
     d.norm_placement = NormPlacement::kPre;
     d.final_norm = true;
+  });
+  add("shifted head", [](Design& d) { d.head.shifted = true; });
+  add("shifted head, all layers wide", [](Design& d) {
+    d.head.shifted = true;
+    d.variants.talking_heads = TalkingHeads::kBoth;
   });
   for (const auto& [name, placement] :
        {std::pair("sandwich", NormPlacement::kSandwich),
@@ -496,6 +502,8 @@ std::vector<train::Example> small_examples(const Design& design) {
   examples[1].ids = {6, 1, 12};
   examples[1].rows = {0, 2};
   examples[1].targets = {6, 0};
+  // Two rows that a shifted head reads the same state for.
+  if (design.head.shifted) examples[1].rows = {0, 1};
   for (train::Example& e : examples) {
     if (one_number) {
       for (TokenId& target : e.targets) target %= 2;
@@ -515,6 +523,13 @@ std::vector<train::Example> small_examples(const Design& design) {
     }
   }
   return examples;
+}
+
+void shift_wanted(const Design& design, train::ExampleChunk& chunk) {
+  for (Index& row : chunk.wanted) {
+    const bool first = std::ranges::find(chunk.begins, row) != chunk.begins.end();
+    if (design.head.shifted && !first) --row;
+  }
 }
 
 }  // namespace masque::test

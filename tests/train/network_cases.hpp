@@ -27,4 +27,7 @@ std::vector<NetworkCase> network_cases();
 /// Two sequences of 5 and 3 tokens with some rows wanted, and masks where two streams want them.
 std::vector<train::Example> small_examples(const model::Design& design);
 
+/// Moves the wanted rows of `chunk` to the ones before them, where a head of `design` reads those.
+void shift_wanted(const model::Design& design, train::ExampleChunk& chunk);
+
 }  // namespace masque::test

@@ -138,7 +138,7 @@ std::optional<model::Design> two_streams(const NetworkCase& one) {
       d.streams == model::Streams::kTowers || d.head.kind != model::HeadKind::kMasked ||
       d.type_vocab_size > 0 || d.embedding_size != d.hidden_size ||
       d.position == model::PositionType::kSinusoidal || !d.variants.input_residual ||
-      !d.variants.masks.empty())
+      !d.variants.masks.empty() || d.head.shifted)
     return {};
   const auto scheme = model::position_scheme(d);
   if (scheme != nullptr && scheme->facts().input) return {};

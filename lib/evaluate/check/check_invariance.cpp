@@ -113,7 +113,9 @@ std::vector<CheckStates> alone(const model::Model& model, std::span<const Number
 
 }  // namespace
 
-bool reads_first_row(const model::Design& design) { return design.variants.latent.has_value(); }
+bool reads_first_row(const model::Design& design) {
+  return design.variants.latent.has_value() || design.head.shifted;
+}
 
 bool InvarianceReport::clean() const {
   return std::all_of(rows.begin(), rows.end(),

@@ -54,7 +54,8 @@ struct PaddingRequest {
 };
 
 /// Whether a model of `design` reads the first row of a sequence whatever the mask: latent
-/// bottlenecks make their point from its state. Padding in front of a text takes its place.
+/// bottlenecks make their point from its state, and a shifted head predicts its token from it.
+/// Padding in front of a text takes its place.
 bool reads_first_row(const model::Design& design);
 
 /// Pads `text` by `request` at the end and in front, with a mask that hides the padding from every

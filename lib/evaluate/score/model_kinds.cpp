@@ -87,6 +87,12 @@ void check_kind(ScoreKind kind, const model::Design& design, const model::ModelO
       refuse("a regression head (lm-train classify with problem_type regression)");
     return;
   }
+  if (design.head.shifted && (kind == ScoreKind::kCausal || kind == ScoreKind::kTta)) {
+    throw InputError(
+        fmt::format("{} {}: the model predicts each token from the position before "
+                    "it, expected another kind",
+                    field("kind"), kind_name(kind)));
+  }
   if (kind == ScoreKind::kCausal) {
     if (head != HeadKind::kCausal && !own) refuse("a head that predicts tokens");
     // Two streams get masks of their own that are causal.

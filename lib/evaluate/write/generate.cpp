@@ -82,6 +82,10 @@ void check_generation(const model::Design& design, bool to_target) {
         "the next token");
   }
   check_reads_one_text(design);
+  if (to_target && design.head.shifted)
+    throw InputError(
+        "the model predicts each token from the position before it, expected a model trained with "
+        "objective unilm");
   if (to_target && design.head.kind == HeadKind::kMasked) {
     if (design.type_vocab_size >= 2) return;
     throw InputError(fmt::format("{} token types, expected two: for sources and targets",

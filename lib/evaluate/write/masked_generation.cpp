@@ -63,18 +63,22 @@ using NextOfWay = MaskedPass (*)(const MaskedGenerateOptions& options, const Dra
                                  Index pass);
 
 /// A way: its name, and which masks the next pass over a draft hides and writes. nullptr: that
-/// depends on more than the draft and the number of the pass; unmask() has it.
+/// depends on more than the draft and the number of the pass; unmask() has it, in an order.
 struct MaskedWayRow {
   MaskedWay way;
   std::string_view name;
   NextOfWay next;
+  std::optional<UnmaskOrder> order = {};
 };
 constexpr std::array kMaskedWays{
     MaskedWayRow{MaskedWay::kLeftToRight, "left-to-right", next_left_to_right},
     MaskedWayRow{MaskedWay::kGibbs, "gibbs", next_gibbs},
     MaskedWayRow{MaskedWay::kMaskPredict, "mask-predict", next_mask_predict},
-    MaskedWayRow{MaskedWay::kConfidence, "confidence", nullptr},
-    MaskedWayRow{MaskedWay::kRandom, "random", nullptr},
+    MaskedWayRow{MaskedWay::kConfidence, "confidence", nullptr, UnmaskOrder::kConfidence},
+    MaskedWayRow{MaskedWay::kMargin, "margin", nullptr, UnmaskOrder::kMargin},
+    MaskedWayRow{MaskedWay::kEntropy, "entropy", nullptr, UnmaskOrder::kEntropy},
+    MaskedWayRow{MaskedWay::kShuffled, "shuffled", nullptr, UnmaskOrder::kShuffled},
+    MaskedWayRow{MaskedWay::kRandom, "random", nullptr, UnmaskOrder::kRandom},
 };
 
 constexpr auto kMaskedWayNames = [] {
@@ -90,6 +94,13 @@ constexpr std::array<std::pair<std::string_view, SweepOrder>, 2> kSweepOrderName
 }  // namespace
 
 NameTable<MaskedWay> masked_way_names() { return kMaskedWayNames; }
+
+std::optional<UnmaskOrder> unmask_order(MaskedWay way) {
+  const auto row = std::ranges::find(kMaskedWays, way, &MaskedWayRow::way);
+  MASQUE_CHECK(row != kMaskedWays.end());
+  return row->order;
+}
+
 NameTable<SweepOrder> sweep_order_names() { return kSweepOrderNames; }
 
 MaskedPass next_pass(const MaskedGenerateOptions& options, const Draft& draft, Index pass) {
@@ -101,7 +112,8 @@ MaskedPass next_pass(const MaskedGenerateOptions& options, const Draft& draft, I
 UnmaskOptions unmask_options(const MaskedGenerateOptions& options) {
   MASQUE_CHECK(!options.writer.never.empty() && options.writer.targets.empty());
   UnmaskOptions out;
-  out.order = options.how == MaskedWay::kRandom ? UnmaskOrder::kRandom : UnmaskOrder::kConfidence;
+  out.order = unmask_order(options.how).value();
+  out.times = options.times;
   out.iterations = options.unmask_iterations;
   out.block_size = options.block_size;
   out.sampling = options.sampling;
@@ -116,8 +128,7 @@ UnmaskOptions unmask_options(const MaskedGenerateOptions& options) {
 std::vector<Generated> generate_masked(const model::Model& model, std::span<const MaskedText> texts,
                                        const MaskedGenerateOptions& options) {
   MASQUE_CHECK(options.num_return_sequences >= 1 && options.sweeps >= 1 && options.iterations >= 1);
-  if (options.how == MaskedWay::kConfidence || options.how == MaskedWay::kRandom)
-    return unmask(model, texts, unmask_options(options));
+  if (unmask_order(options.how)) return unmask(model, texts, unmask_options(options));
   std::vector<Draft> drafts;
   for (const MaskedText& text : texts) {
     for (Index k = 0; k < options.num_return_sequences; ++k) {

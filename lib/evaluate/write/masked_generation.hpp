@@ -20,10 +20,16 @@ enum class MaskedWay {
   kMaskPredict,  ///< all at once, then the least probable ones again; Ghazvininejad et al. 2019,
                  ///< arXiv:1904.09324
   kConfidence,   ///< a few at each step, the most probable first: UnmaskOrder::kConfidence
-  kRandom,       ///< a few at each step, at random: UnmaskOrder::kRandom
+  kMargin,       ///< the same: UnmaskOrder::kMargin
+  kEntropy,      ///< the same: UnmaskOrder::kEntropy
+  kShuffled,     ///< the same: UnmaskOrder::kShuffled
+  kRandom,       ///< each with a probability at each step: UnmaskOrder::kRandom
 };
-/// The names of all ways: "left-to-right", "gibbs", "mask-predict", "confidence", "random".
+/// The names of all ways: "left-to-right", "gibbs", "mask-predict", "confidence", "margin",
+/// "entropy", "shuffled", "random".
 NameTable<MaskedWay> masked_way_names();
+/// The order in which unmask() fills masks for `way`; nothing where it does not.
+std::optional<UnmaskOrder> unmask_order(MaskedWay way);
 
 /// The order of a Gibbs sweep, which draws every mask once.
 enum class SweepOrder {
@@ -47,25 +53,27 @@ struct MaskedGenerateOptions {
   /// kGibbs: sweeps that draw from the whole softmax at sampling.temperature; those after them
   /// follow `sampling`.
   Index burn_in = 0;
-  Index iterations = 10;        ///< kMaskPredict: T, at least 1
-  Index unmask_iterations = 0;  ///< kConfidence, kRandom: UnmaskOptions::iterations
-  Index block_size = 0;         ///< kConfidence, kRandom: UnmaskOptions::block_size
-  /// Which tokens are put, and how texts are run. The mask token of kConfidence and kRandom is the
-  /// first of writer.never.
+  Index iterations = 10;  ///< kMaskPredict: T, at least 1
+  // Ways with an unmask_order():
+  Index unmask_iterations = 0;             ///< UnmaskOptions::iterations
+  Index block_size = 0;                    ///< UnmaskOptions::block_size
+  UnmaskTimes times = UnmaskTimes::kEven;  ///< UnmaskOptions::times
+  /// Which tokens are put, and how texts are run. The mask token of unmask() is the first of
+  /// writer.never.
   MaskedWriterOptions writer;
 };
 
-/// Pass number `pass` of `options`.how over `draft`: a NextPass. Not of kConfidence and kRandom.
+/// Pass number `pass` of `options`.how, a way without an unmask_order(), over `draft`: a NextPass.
 MaskedPass next_pass(const MaskedGenerateOptions& options, const Draft& draft, Index pass);
 
-/// The options of unmask() for kConfidence and kRandom, from `options`, whose writer must have a
-/// token in `never` and no targets.
+/// The options of unmask() from `options`, whose way has an unmask_order(), and whose writer must
+/// have a token in `never` and no targets.
 UnmaskOptions unmask_options(const MaskedGenerateOptions& options);
 
 /// Writes the masks of every one of `texts` with `model` as `options` say, num_return_sequences
-/// times each; in the order of texts and samples. `ids` are those of the masks. kConfidence and
-/// kRandom are unmask(). Draws depend on seed, text id, sample, pass and mask alone. Passes over a
-/// text of N masks: N of kLeftToRight, N · sweeps of kGibbs, T of kMaskPredict. Throws as
+/// times each; in the order of texts and samples. `ids` are those of the masks. Ways with an
+/// unmask_order() are unmask(). Draws depend on seed, text id, sample, pass and mask alone. Passes
+/// over a text of N masks: N of kLeftToRight, N · sweeps of kGibbs, T of kMaskPredict. Throws as
 /// write_masks().
 std::vector<Generated> generate_masked(const model::Model& model, std::span<const MaskedText> texts,
                                        const MaskedGenerateOptions& options);

@@ -1,6 +1,7 @@
 #include "evaluate/write/masked_writer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -20,6 +21,7 @@ namespace {
 struct ChosenToken {
   TokenId token = 0;
   double log_probability = 0;
+  double rank = 0;  ///< MaskedPass::kept_by
 };
 
 /// A draft that is not finished, and the pass over it.
@@ -29,12 +31,42 @@ struct OpenDraft {
   std::vector<ChosenToken> chosen;  ///< one each of pass.masks
 };
 
+/// What a token of log-probability `chosen` is ranked by, for the mask `mask`. `logits` have the
+/// sum `whole`.
+double rank_of(std::span<const double> logits, const kernel::LogSum& whole, double chosen,
+               Index mask, const MaskedPass& pass) {
+  switch (pass.kept_by) {
+    case TokenRank::kProbability: break;
+    case TokenRank::kUniform: return pass.rank(mask);
+    case TokenRank::kMargin: {
+      double first = -std::numeric_limits<double>::infinity(), second = first;
+      for (const double logit : logits) {
+        second = std::max(second, std::min(first, logit));
+        first = std::max(first, logit);
+      }
+      return std::exp(first - whole) - std::exp(second - whole);
+    }
+    case TokenRank::kEntropy: {
+      double sum = 0;
+      for (const double logit : logits) {
+        const double log = logit - whole, p = std::exp(log);
+        if (p > 0) sum += p * log;
+      }
+      return sum;
+    }
+  }
+  return chosen;
+}
+
 ChosenToken choose(std::span<const double> given, Index mask, const MaskedPass& pass,
                    const MaskedWriterOptions& options) {
   constexpr double kOut = -std::numeric_limits<double>::infinity();
   std::vector<double> logits(given.begin(), given.end());
   if (options.excluded) logits[static_cast<std::size_t>(*options.excluded)] = kOut;
   const kernel::LogSum whole = log_sum(logits);
+  std::vector<double> all;
+  const bool ranks = pass.kept > 0 && pass.kept_by != TokenRank::kProbability;
+  if (ranks) all = logits;
   if (!options.targets.empty()) {
     std::vector<double> targets(logits.size(), kOut);
     for (const TokenId id : options.targets)
@@ -44,7 +76,9 @@ ChosenToken choose(std::span<const double> given, Index mask, const MaskedPass& 
   for (const TokenId id : options.never) logits[static_cast<std::size_t>(id)] = kOut;
   const double uniform = pass.sampling.do_sample ? pass.uniform(mask) : 0;
   const TokenId token = choose_token(logits, pass.sampling, uniform);
-  return {token, logits[static_cast<std::size_t>(token)] - whole};
+  const double log = logits[static_cast<std::size_t>(token)] - whole;
+  if (!ranks) return {token, log, log};
+  return {token, log, rank_of(all, whole, log, mask, pass)};
 }
 
 void choose_at(std::size_t row, std::span<const double> logits, const MaskedWriterOptions& options,
@@ -58,7 +92,7 @@ void put_tokens(OpenDraft& open) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (open.pass.kept > 0) {
     std::ranges::stable_sort(order, std::greater<>(),
-                             [&](std::size_t i) { return open.chosen[i].log_probability; });
+                             [&](std::size_t i) { return open.chosen[i].rank; });
     order.resize(static_cast<std::size_t>(open.pass.kept));
   }
   for (const std::size_t i : order) {

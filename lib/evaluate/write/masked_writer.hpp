@@ -42,6 +42,16 @@ struct Draft {
   double put_log_probability = 0;
 };
 
+/// By what the tokens of a pass are ranked, of which some are put in their places. Probabilities
+/// are those of write_masks().
+enum class TokenRank {
+  kProbability,  ///< that of the token
+  kMargin,       ///< the largest probability less the second largest: Kim et al. 2025,
+                 ///< arXiv:2502.06768
+  kEntropy,      ///< −entropy, nats
+  kUniform,      ///< MaskedPass::rank
+};
+
 /// What one pass over a draft does.
 struct MaskedPass {
   /// These masks (their numbers in the draft, ascending) are hidden, whatever stood there, and a
@@ -49,11 +59,12 @@ struct MaskedPass {
   std::vector<Index> masks;
   /// The text that is read ends its masks after so many; what follows them stays. 0: all are read.
   Index shown = 0;
-  /// So many of the chosen tokens are put in their places, in the order of their probabilities, the
-  /// highest first, of equal ones the first mask. The others stay masks. 0: all, from left to
-  /// right.
+  /// So many of the chosen tokens are put in their places, in the order of `kept_by`, the highest
+  /// first, of equal ones the first mask. The others stay masks. 0: all, from left to right.
   Index kept = 0;
-  SamplingOptions sampling;  ///< how a token is chosen
+  TokenRank kept_by = TokenRank::kProbability;  ///< used with `kept` alone
+  std::function<double(Index mask)> rank = {};  ///< of kUniform: what a mask is ranked by
+  SamplingOptions sampling;                     ///< how a token is chosen
   /// The number in [0, 1) that decides the token of a mask: used with sampling.do_sample alone.
   std::function<double(Index mask)> uniform = {};
 };

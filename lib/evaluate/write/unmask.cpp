@@ -1,5 +1,8 @@
 #include "evaluate/write/unmask.hpp"
 
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -58,26 +61,56 @@ class UnmaskSchedule {
     return true;
   }
 
-  /// Tokens that get their places at the step by confidence: the first steps have one more.
-  static Index count_of(const UnmaskProgress& at) {
-    return at.masks() / at.steps + (at.step < at.masks() % at.steps ? 1 : 0);
+  /// Tokens that get their places at the step, of `left` masks.
+  Index count_of(const UnmaskProgress& at, Index left) const {
+    if (options_.times == UnmaskTimes::kEven)
+      return at.masks() / at.steps + (at.step < at.masks() % at.steps ? 1 : 0);
+    const float some = static_cast<float>(left) * static_cast<float>(share_of(at));
+    return at.step + 1 == at.steps ? left : static_cast<Index>(some);
+  }
+
+  /// (t − s)/t of the step from t to s.
+  double share_of(const UnmaskProgress& at) const {
+    if (at.step + 1 == at.steps) return 1;
+    if (options_.times == UnmaskTimes::kEven) return 1 / static_cast<double>(at.steps - at.step);
+    return 1 - time_of(at.step + 1, at.steps) / time_of(at.step, at.steps);
+  }
+
+  /// Time number `step` of `steps` + 1 from 1 to 0.001, from the nearer end.
+  static float time_of(Index step, Index steps) {
+    constexpr float kLast = 1e-3F;
+    const float distance = (kLast - 1) / static_cast<float>(steps);
+    if (step < (steps + 1) / 2) return 1 + distance * static_cast<float>(step);
+    return kLast - distance * static_cast<float>(steps - step);
+  }
+
+  static TokenRank rank_of(UnmaskOrder order) {
+    switch (order) {
+      case UnmaskOrder::kMargin: return TokenRank::kMargin;
+      case UnmaskOrder::kEntropy: return TokenRank::kEntropy;
+      case UnmaskOrder::kShuffled: return TokenRank::kUniform;
+      case UnmaskOrder::kConfidence:
+      case UnmaskOrder::kRandom: break;
+    }
+    return TokenRank::kProbability;
   }
 
   MaskedPass pass_of(const Draft& draft, const UnmaskProgress& at) const {
-    const bool by_confidence = options_.order == UnmaskOrder::kConfidence;
     MaskedPass pass{.masks = {}, .sampling = options_.sampling};
-    if (by_confidence) {
-      pass.kept = count_of(at);
-      if (pass.kept == 0) return pass;
-    }
-    // From t = (steps − step)/steps to s = t − 1/steps: (t − s)/t.
-    const double share = 1 / static_cast<double>(at.steps - at.step);
-    const auto chance = draws("unmask place", draft, at);
     for (auto mask = static_cast<Index>(at.block_begin); mask < static_cast<Index>(at.block_end);
          ++mask) {
-      if (draft.tokens[static_cast<std::size_t>(mask)] != options_.mask) continue;
-      if (by_confidence || chance(mask) < share) pass.masks.push_back(mask);
+      if (draft.tokens[static_cast<std::size_t>(mask)] == options_.mask) pass.masks.push_back(mask);
     }
+    const auto chance = draws("unmask place", draft, at);
+    if (options_.order == UnmaskOrder::kRandom) {
+      const double share = share_of(at);
+      std::erase_if(pass.masks, [&](Index mask) { return chance(mask) >= share; });
+    } else {
+      pass.kept = count_of(at, std::ssize(pass.masks));
+      pass.kept_by = rank_of(options_.order);
+      if (pass.kept == 0) pass.masks.clear();
+    }
+    if (options_.order == UnmaskOrder::kShuffled) pass.rank = chance;
     pass.uniform = draws("unmask token", draft, at);
     return pass;
   }
@@ -99,7 +132,12 @@ class UnmaskSchedule {
   std::vector<UnmaskProgress> progress_;  ///< one a draft
 };
 
+constexpr std::array<std::pair<std::string_view, UnmaskTimes>, 2> kTimesNames{
+    {{"even", UnmaskTimes::kEven}, {"epsilon", UnmaskTimes::kToEpsilon}}};
+
 }  // namespace
+
+NameTable<UnmaskTimes> unmask_times_names() { return kTimesNames; }
 
 void check_unmasking(const model::Design& design, const UnmaskOptions& options) {
   const std::optional<Index> own = model::causal_block_size(design);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/string/name_table.hpp"
 #include "evaluate/write/generation.hpp"
 #include "evaluate/write/masked_writer.hpp"
 #include "evaluate/write/sampling.hpp"
@@ -13,19 +14,36 @@
 
 namespace masque::evaluate {
 
-/// Which masks are filled in at a step.
+/// Which masks are filled in at a step from time t to s. Of all but kRandom the number of them is
+/// fixed.
 enum class UnmaskOrder {
-  kConfidence,  ///< those whose token has the highest probability, as many at every step (LLaDA,
-                ///< Nie et al. 2025, arXiv:2502.09992, low-confidence remasking)
-  kRandom,  ///< each with probability (t − s)/t from time t to s: the ancestral sampler (MDLM,
-            ///< Sahoo et al. 2024, arXiv:2406.07524)
+  kConfidence,  ///< those whose token has the highest probability (LLaDA, Nie et al. 2025,
+                ///< arXiv:2502.09992, low-confidence remasking; maskgit_plus of Dream, Ye et al.
+                ///< 2025, arXiv:2508.15487)
+  kMargin,      ///< those of the largest margin: TokenRank::kMargin (topk_margin of Dream)
+  kEntropy,     ///< those of the smallest entropy (entropy of Dream)
+  kShuffled,    ///< random ones (LLaDA, random remasking)
+  kRandom,  ///< each with probability (t − s)/t: the ancestral sampler (MDLM, Sahoo et al. 2024,
+            ///< arXiv:2406.07524; origin of Dream)
 };
+
+/// At what times the steps of a block are, which says how many masks they fill in.
+enum class UnmaskTimes {
+  kEven,  ///< from 1 to 0 at equal distances: as many at every step, the first ones one more
+          ///< (LLaDA)
+  /// From 1 to 0.001 at equal distances, in float: of m masks ⌊m (t − s)/t⌋, at the last step all
+  /// that are left (Dream).
+  kToEpsilon,
+};
+/// The names of both: "even", "epsilon".
+NameTable<UnmaskTimes> unmask_times_names();
 
 /// How unmask() fills masks.
 struct UnmaskOptions {
   UnmaskOrder order = UnmaskOrder::kConfidence;  ///< which masks come first
-  /// Steps of a block, at equal distances of time; 0: as many as it has masks. A step at which no
-  /// mask gets its token costs nothing.
+  UnmaskTimes times = UnmaskTimes::kEven;        ///< when
+  /// Steps of a block; 0: as many as it has masks. A step at which no mask gets its token costs
+  /// nothing.
   Index iterations = 0;
   /// From left to right in blocks of so many masks, later ones still masked (LLaDA); 0: one.
   /// Not for models that read in blocks themselves (model::causal_block_size), which have their

@@ -11,6 +11,7 @@
 #include "base/thread/parallel.hpp"
 #include "model/checkpoint/placed.hpp"
 #include "model/detector.hpp"
+#include "model/masks.hpp"
 #include "model/masque_names.hpp"
 #include "model/masque_rows.hpp"
 #include "model/variants.hpp"
@@ -72,6 +73,7 @@ Design with_changes(const Design& base, const Design& wanted) {
 bool predicts_otherwise(HeadDesign own, const HeadDesign& wanted) {
   if (has_one_number(own.kind) || has_one_number(wanted.kind)) return false;
   own.kind = wanted.kind;
+  own.shifted = wanted.shifted;
   return own == wanted;
 }
 
@@ -142,6 +144,7 @@ bool can_change(const Design& base, const Design& wanted) {
   if (usage_error_message([&] { detector_rows(wanted); })) return false;
   if (usage_error_message([&] { check_latent(wanted); })) return false;
   if (usage_error_message([&] { check_score_scale(wanted); })) return false;
+  if (shifted_head_problem(wanted)) return false;
   return !lacks_table_length(wanted);
 }
 
@@ -179,6 +182,7 @@ ModelPlan changed_plan(ModelPlan base, const Design& wanted) {
   for (HeadPlan& own : plan.heads) {
     if (!predicts_otherwise(own.design, wanted.head)) continue;
     own.design.kind = wanted.head.kind;
+    own.design.shifted = wanted.head.shifted;
     return plan;
   }
   plan.heads.push_back(masque_head(wanted, wanted.head));
@@ -212,6 +216,7 @@ std::string changed_config(const std::string& text, const Design& wanted) {
   if (!known && (wanted.head.kind != HeadKind::kNone || !plan.heads.empty()))
     json.member("head", word_of(kHeads, wanted.head.kind));
   if (!known && wanted.head.kind != HeadKind::kNone) json.member("head_scale", wanted.head.scale);
+  if (!known && wanted.head.shifted) json.member("head_shifted", true);
   json.end_object();
   std::string out = set_json_member(text, {"model_type"}, quote_json("masque"));
   out = set_json_member(out, {"base_model_type"}, quote_json(type));
@@ -241,6 +246,7 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
     HeadDesign own;
     own.kind = kind;
     own.scale = changes->positive("head_scale", 1);
+    own.shifted = changes->flag("head_shifted", false);
     if (has_one_number(kind)) {
       own.transform = kind == HeadKind::kDiscriminator;
       if (own.transform) own.activation = plan.design.activation;
@@ -248,9 +254,18 @@ std::optional<ModelPlan> read_changed(const FamilyConfig& config) {
       // The family's own ones are for other objectives.
       plan.heads.insert(plan.heads.begin(), masque_head(plan.design, own));
     } else if (kind != HeadKind::kNone) {
-      for (HeadPlan& family : plan.heads) family.design.kind = kind;
+      for (HeadPlan& family : plan.heads) {
+        family.design.kind = kind;
+        family.design.shifted = own.shifted;
+      }
       if (plan.heads.empty()) plan.heads = {masque_head(plan.design, own)};
     }
+  }
+  for (const HeadPlan& head : plan.heads) {
+    Design one = plan.design;
+    one.head = head.design;
+    if (const auto problem = shifted_head_problem(one))
+      throw InputError(config.raw().path(), "changes: head_shifted: " + *problem);
   }
   plan.design.family = plan.design.model_type = "masque";
   return plan;

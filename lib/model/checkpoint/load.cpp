@@ -345,6 +345,12 @@ void Finder::add_decoder(const HeadPlan& head) {
   const store::TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
   if (head.design.tied) {
     if (info == nullptr || store::same_values(checkpoint_, *info, words)) return;
+    if (head.always_tied) {
+      throw InputError(checkpoint_.path(),
+                       fmt::format("'{}' differs from the word embeddings, to which config.json "
+                                   "ties it, expected no such tensor: its class does not read it",
+                                   escape(info->name)));
+    }
     plan_.design.head.tied = false;
     plan_.design.notes.push_back(
         fmt::format("'{}' is used as the decoder: it differs from the word embeddings, to which "

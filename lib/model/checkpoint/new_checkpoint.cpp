@@ -39,7 +39,9 @@ const HeadPlan* head_to_make(const Family& family, const ModelPlan& plan,
 StartValue start_of(const PlacedTensor& tensor, const StartValues& by_role,
                     const std::vector<StartRule>& rules) {
   const TensorPart& part = tensor.parts[0];
-  const auto is_role = [&](const StartRule& rule) { return rule.role == part.role; };
+  const auto is_role = [&](const StartRule& rule) {
+    return rule.role == part.role && rule.layer.value_or(part.layer) == part.layer;
+  };
   const auto own = std::ranges::find_if(rules, is_role);
   if (!tensor.bias && own != rules.end()) return own->start;
   return by_role.of(part.role, tensor.bias, part.part);

@@ -451,6 +451,7 @@ void add_head(const HeadDesign& head, ConfigText& to) {
   to.member("head_norm", head.norm.has_value());
   to.member("tie_word_embeddings", head.tied);
   to.member("head_scale", head.scale);
+  if (head.shifted) to.member("head_shifted", true);
   if (head.logit_cap > 0) to.member("final_logit_softcapping", head.logit_cap);
 }
 

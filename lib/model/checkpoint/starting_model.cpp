@@ -167,8 +167,8 @@ std::string StartingModel::config_text(const Design& design) const {
       text = erase_json_member(text, {"classifier_pooling"});
   }
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
-  if (has_words && !head.tied && config_.tie_word_embeddings().value_or(true))
-    set("tie_word_embeddings", "false");
+  const std::string tie(named != nullptr ? named->files.tie_field : family_.files.tie_field);
+  if (has_words && !head.tied && config_.flag(tie).value_or(true)) set(tie.c_str(), "false");
   return text;
 }
 

@@ -354,6 +354,10 @@ HeadDesign read_head(const Design& design, const FamilyConfig& config) {
   if (config.flag("head_norm", vocabulary && head.transform)) head.norm = design.norm;
   head.tied = vocabulary && config.flag("tie_word_embeddings", true);
   head.scale = config.positive("head_scale", 1);
+  head.shifted = config.flag("head_shifted", false);
+  Design shifted = design;
+  shifted.head = head;
+  if (const auto problem = shifted_head_problem(shifted)) config.fail("head_shifted", *problem);
   head.logit_cap = read_bound(config, "final_logit_softcapping");
   if (!vocabulary && head.logit_cap > 0)
     config.refuse("final_logit_softcapping", "0: the head has no vocabulary");

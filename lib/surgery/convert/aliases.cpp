@@ -32,7 +32,7 @@ std::map<std::string, std::string> roots_of(const store::OutputWeights& weights)
 std::map<std::string, std::string> ties_of(const std::optional<store::ModelConfig>& config) {
   std::map<std::string, std::string> ties;
   const auto family = config ? model::family_names_of(*config) : nullptr;
-  if (family == nullptr || !config->tie_word_embeddings().value_or(family->tied_by_default))
+  if (family == nullptr || !config->flag(family->tie_field).value_or(family->tied_by_default))
     return ties;
   ties[family->decoder_weight] = model::with_prefix(family->input_table, family->prefix);
   for (const model::HeadCopy& copy : family->head_copies) ties[copy.name] = copy.source;

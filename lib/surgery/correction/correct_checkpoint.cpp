@@ -221,9 +221,9 @@ class Correction {
       note("the output head gets " + names);
     }
     if (config_ && checkpoint_.is_folder()) {
-      note("config.json: tie_word_embeddings becomes false");
+      note(fmt::format("config.json: {} becomes false", table_.tie_field()));
     } else {
-      note("set \"tie_word_embeddings\": false in the config.json of the output");
+      note(fmt::format("set \"{}\": false in the config.json of the output", table_.tie_field()));
     }
   }
 
@@ -241,7 +241,7 @@ class Correction {
     edit_.set_marker(table, kMlmMarkerKey,
                      settings_.marks.empty() ? std::nullopt : std::optional(settings_.marks));
     for (store::OutputTensor& tensor : added_) edit_.add(std::move(tensor), table);
-    if (unties_ && config_) edit_.set_config("tie_word_embeddings", "false");
+    if (unties_ && config_) edit_.set_config(table_.tie_field(), "false");
     if (!request_.in_place && !request_.tensor)
       match_vocab_size(edit_, table_.family, table_.rows(), &report_.notes);
   }

@@ -21,14 +21,14 @@ namespace masque::surgery {
 
 namespace {
 
-constexpr std::string_view kTie = "tie_word_embeddings";
-
-void set_tie(CheckpointEdit& edit, bool tied, std::vector<std::string>& notes) {
+/// Sets `field`, a family's name of the tie.
+void set_tie(CheckpointEdit& edit, const std::string& field, bool tied,
+             std::vector<std::string>& notes) {
   const std::string value = tied ? "true" : "false";
-  if (edit.set_config(kTie, value)) {
-    notes.push_back(fmt::format("config.json: {} becomes {}", kTie, value));
+  if (edit.set_config(field, value)) {
+    notes.push_back(fmt::format("config.json: {} becomes {}", field, value));
   } else {
-    notes.push_back(fmt::format("set \"{}\": {} in the config.json of the output", kTie, value));
+    notes.push_back(fmt::format("set \"{}\": {} in the config.json of the output", field, value));
   }
 }
 
@@ -165,7 +165,7 @@ void untie_head(CheckpointEdit& edit, const EmbeddingTable& table,
   separate_twins(edit, table, names);
   notes.push_back(fmt::format("the output head is untied{}",
                               names.empty() ? "" : ": it gets " + comma_list(names)));
-  set_tie(edit, false, notes);
+  set_tie(edit, table.tie_field(), false, notes);
 }
 
 TieReport tie_checkpoint(const std::string& in, const std::string& out, const TieRequest& request) {
@@ -207,7 +207,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
     edited.edit.remove(decoder->name);
     report.removed.push_back(decoder->name);
     remove_copies(edited, *table.family, report);
-    if (table.can_untie) set_tie(edited.edit, true, report.notes);
+    if (table.can_untie) set_tie(edited.edit, table.tie_field(), true, report.notes);
   }
   if (!request.tensor) match_vocab_size(edited.edit, table.family, table.rows(), &report.notes);
   finish_edit(edited, out, request, report);

@@ -110,7 +110,7 @@ void find_head(const store::Checkpoint& checkpoint, const std::optional<store::M
   const model::FamilyNames& family = *table.family;
   const store::NamedTensors& names = table.names;
   const bool by_default = table.of_config == nullptr || family.tied_by_default;
-  table.config_tied = !config || config->tie_word_embeddings().value_or(by_default);
+  table.config_tied = !config || config->flag(family.tie_field).value_or(by_default);
   table.can_untie = !family.tied_head_differs;
   const auto classes = config ? config->architectures() : std::vector<std::string>();
   const bool named = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {

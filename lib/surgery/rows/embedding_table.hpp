@@ -40,7 +40,7 @@ struct EmbeddingTable {
   std::string decoder_weight;         ///< the head's matrix, stored or not; empty without a head
   /// Tensors that an untied head needs and the checkpoint lacks: name, source.
   std::vector<std::pair<std::string, std::string>> missing_copies;
-  bool config_tied = true;    ///< tie_word_embeddings, absent means true
+  bool config_tied = true;    ///< FamilyNames::tie_field, absent means true
   store::NamedTensors names;  ///< the checkpoint's tensors by the names of the family
   std::string prefix;         ///< the prefix of tensor names here: the family's, or none
   /// False: readers of this layout would not look for a head's own matrix.
@@ -50,6 +50,10 @@ struct EmbeddingTable {
   std::uint64_t rows() const { return input->shape[0]; }
   /// Columns of the table: the size of an embedding.
   std::uint64_t width() const { return input->shape[1]; }
+  /// FamilyNames::tie_field; of an unknown family the usual one.
+  std::string tie_field() const {
+    return family == nullptr ? model::FamilyNames().tie_field : family->tie_field;
+  }
 };
 
 /// Finds the table of `checkpoint`, under the names of transformers, TensorFlow or llama.cpp: the

@@ -176,6 +176,17 @@ TokenizerName model_tokenizer(const std::string& model, const JsonValue& setting
   return tokenizer_name(settings, read_optional(folder, "config.json"));
 }
 
+std::optional<TokenId> config_mask(const JsonValue& config) {
+  const JsonValue* id = config.find("mask_token_id");
+  const bool number = id != nullptr && id->is(JsonKind::kNumber);
+  return number ? parse_number<TokenId>(id->text) : std::nullopt;
+}
+
+std::optional<TokenId> model_mask(const std::string& model) {
+  const std::string folder = is_folder(model) ? model : folder_of(model);
+  return config_mask(read_optional(folder, "config.json"));
+}
+
 TokenizerName config_tokenizer(const std::string& text, const JsonValue& settings) {
   return tokenizer_name(settings, parse_json_file(text, "config.json"));
 }

@@ -52,6 +52,7 @@ bool cleans_up(const FolderConfig& config, const TokenizerParts& parts) {
 TokenizerParts with_roles(TokenizerParts parts, const FolderConfig& config) {
   parts.role_names = config.roles;
   add_missing(config.old_roles, parts.role_names);
+  if (config.mask && *config.mask >= 0) parts.mask_of_model = config.mask;
   if (setting(config, "split_special_tokens", false)) {
     for (AddedToken& token : parts.added) token.found = token.found && !token.special;
   }
@@ -74,6 +75,7 @@ FolderConfig read_config(const std::string& folder, const TokenizerOptions& opti
     config.tokenizer = model_tokenizer(options.model, config.settings);
   }
   add_missing(options.roles, config.roles);
+  config.mask = options.model.empty() ? config_mask(config.model) : model_mask(options.model);
   return config;
 }
 

@@ -50,6 +50,7 @@ struct FolderConfig {
   std::vector<std::string> of_map;  ///< names of settings that special_tokens_map.json has set
   JsonValue model;                  ///< config.json; null if there is none
   JsonValue added_ids;              ///< added_tokens.json; null if there is none
+  std::optional<TokenId> mask;      ///< mask_token_id of the model's config.json
   RoleNames roles;                  ///< of the settings
   RoleNames old_roles;              ///< of a special_tokens_map.json that is an old copy
   bool mask_takes_space = false;    ///< the class's mask token takes the space before it
@@ -60,7 +61,12 @@ FolderConfig read_folder_config(const std::string& folder);
 /// FolderConfig::tokenizer by the config.json of `model` and `settings`, a tokenizer_config.json:
 /// that in this folder, or next to this file.
 TokenizerName model_tokenizer(const std::string& model, const JsonValue& settings);
-/// The same by `text`, that of a config.json, and `settings`. Throws InputError if it is no JSON.
+/// mask_token_id of the config.json of `model`, as in model_tokenizer(); nothing if it has none.
+std::optional<TokenId> model_mask(const std::string& model);
+/// The same of `config`, a config.json.
+std::optional<TokenId> config_mask(const JsonValue& config);
+/// model_tokenizer() by `text`, that of a config.json, and `settings`. Throws InputError if it is
+/// no JSON.
 TokenizerName config_tokenizer(const std::string& text, const JsonValue& settings);
 /// Sets config.architecture for the vocabulary `path`, which is a `file`. Throws InputError naming
 /// `path` if `config` names a tokenizer that is not read here, or a class that reads other files;

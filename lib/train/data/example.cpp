@@ -37,6 +37,17 @@ void ExampleChunk::add(const Example& example) {
   offsets.resize(targets.size(), 0.0);
 }
 
+void leave_out_first_row(Example& example) {
+  if (example.rows.empty() || example.rows.front() != 0) return;
+  const auto drop = [](auto& values) {
+    if (!values.empty()) values.erase(values.begin());
+  };
+  drop(example.rows);
+  drop(example.targets);
+  drop(example.weights);
+  drop(example.offsets);
+}
+
 Index tokens_of(std::span<const Example> examples) {
   Index tokens = 0;
   for (const Example& example : examples) tokens += example.size();

@@ -32,6 +32,10 @@ struct Example {
   Index size() const { return static_cast<Index>(ids.size()); }
 };
 
+/// Removes the loss of the first row of `example`, which has no row before it: what a shifted head
+/// (model::HeadDesign) says there is for the row after it.
+void leave_out_first_row(Example& example);
+
 /// Examples one after the other, as an encoder takes them. A row is one token of the chunk.
 struct ExampleChunk {
   std::vector<TokenId> ids;                            ///< one a row

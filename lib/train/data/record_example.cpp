@@ -140,6 +140,10 @@ void adapt_design(const DesignNeeds& needs, model::Design& design) {
   }
   if (design.head.kind == model::HeadKind::kNone) design.head.kind = needs.head;
   if (design.head.kind != needs.head) refuse(needs, name_of(design.head.kind), name_of(needs.head));
+  if (const auto problem = model::shifted_head_problem(design)) {
+    throw UsageError(fmt::format("{} {} with {}: {}", field("objective"), needs.objective,
+                                 field("head_shifted"), *problem));
+  }
   // XLNet's segments are relative: it has no table of them.
   if (needs.segments && design.position != model::PositionType::kXlnet) {
     if (design.type_vocab_size == 0) design.type_vocab_size = 2;

@@ -62,7 +62,10 @@ bool StepLoss::updates(Index /*parameter*/, std::int64_t /*step*/) const { retur
 std::vector<Example> ObjectiveLoss::examples(std::span<const StepItem> items) const {
   std::vector<Example> out;
   out.reserve(items.size());
-  for (const StepItem& item : items) out.push_back(objective_.example(item.item, item.epoch));
+  for (const StepItem& item : items) {
+    out.push_back(objective_.example(item.item, item.epoch));
+    if (network_.design().head.shifted) leave_out_first_row(out.back());
+  }
   return out;
 }
 

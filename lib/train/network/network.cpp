@@ -40,7 +40,12 @@ Network<T>::Network(const model::Design& design, const ParameterMap& map, Parame
       map_(map),
       encoder_(design, map, parameters, precision),
       head_(design, map, parameters, precision),
-      gate_(gate, parameters) {}
+      gate_(gate, parameters) {
+  if (design.head.shifted && !gate_.empty())
+    throw UsageError(
+        "a copy gate reads the state of the token that it copies, but the model predicts each "
+        "token from the position before it");
+}
 
 template <class T>
 void Network<T>::prepare() {
@@ -87,6 +92,21 @@ LossSums<T> Network<T>::judge(const ExampleChunk& chunk, std::span<const double>
   return gate_.run(head_, task, inputs, d_last);
 }
 
+namespace {
+
+/// Moves the wanted rows of `chunk` to those that a shifted head reads (HeadDesign::shifted).
+void read_before(ExampleChunk& chunk) {
+  for (Index s = 0; s < chunk.sequences(); ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    for (Index k = chunk.wanted_begins[at]; k < chunk.wanted_begins[at + 1]; ++k) {
+      Index& row = chunk.wanted[static_cast<std::size_t>(k)];
+      row = std::max(chunk.begins[at], row - 1);
+    }
+  }
+}
+
+}  // namespace
+
 double DivergenceLoss::weight_at(std::uint64_t step) const {
   if (cycle <= 0) return weight;
   const std::uint64_t done = step == 0 ? 0 : (step - 1) % static_cast<std::uint64_t>(cycle);
@@ -128,7 +148,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
   }
   std::vector<double> row_weights;
   while (!examples.empty()) {
-    const ExampleChunk chunk = take_chunk(examples, chunk_rows);
+    ExampleChunk chunk = take_chunk(examples, chunk_rows);
+    if (design().head.shifted) read_before(chunk);
     const auto wanted = static_cast<Index>(chunk.wanted.size());
     for (const double divisor : chunk.divisors) report.weight += divisor;
     if (wanted == 0) {

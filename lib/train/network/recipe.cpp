@@ -205,6 +205,8 @@ constexpr DesignField kDesignFields[] = {
      "each query reads only the keys with its K largest scores", "all", 1000000},
     {"previous_scores", &DesignRecipe::previous_scores, "KIND",
      "add scores of earlier layers (RealFormer): none, one_layer or accumulated", "", 0, "", true},
+    {"head_shifted", &DesignRecipe::head_shifted, "",
+     "predict each hidden token from the position before it, as Dream does"},
     {"tie_word_embeddings", &DesignRecipe::tie_word_embeddings, "",
      "give the output its own vocabulary matrix", "", 0, "untied"},
 };
@@ -319,6 +321,7 @@ Design design_of(const DesignRecipe& recipe) {
     design.head.activation = design.activation;
   }
   design.head.tied = recipe.tie_word_embeddings;
+  design.head.shifted = recipe.head_shifted;
   return design;
 }
 

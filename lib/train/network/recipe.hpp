@@ -47,6 +47,7 @@ struct DesignRecipe {
   Index value_heads = 0;                 ///< after a mixing of weights; 0: num_attention_heads
   Index largest_keys = 0;                ///< 0: all
   std::string previous_scores = "none";  ///< "one_layer", "accumulated"
+  bool head_shifted = false;             ///< HeadDesign::shifted
   bool head_transform = true;            ///< a dense layer in front of the vocabulary
   bool tie_word_embeddings = true;       ///< the output matrix is the input table
 };

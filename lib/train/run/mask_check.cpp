@@ -253,15 +253,19 @@ constexpr double kTolerance = 1e-6;
 class Hidden {
  public:
   Hidden(const Example& example, const model::Design& design, std::optional<Index> offset)
-      : example_(example), offset_(offset.value_or(0)), flow_(flow_of(example, design)) {
+      : example_(example),
+        offset_(offset.value_or(0)),
+        shifted_(design.head.shifted),
+        flow_(flow_of(example, design)) {
     if (example.size() <= kFollowed) reach_ = mask::follow_flow(flow_).reach;
   }
 
   /// Where a row's target stands in the input, hidden from the row; nothing if it does not.
   std::optional<Index> target(std::size_t k) const {
     const Index row = example_.rows[k];
+    const Index read = shifted_ ? std::max<Index>(0, row - 1) : row;
     for (const Index place : {row + offset_, row + 1, row, row - 1}) {
-      if (place < 0 || place >= example_.size() || reads(row, place)) continue;
+      if (place < 0 || place >= example_.size() || reads(read, place)) continue;
       if (example_.ids[static_cast<std::size_t>(place)] == example_.targets[k]) return place;
     }
     return std::nullopt;
@@ -277,6 +281,7 @@ class Hidden {
 
   const Example& example_;
   Index offset_;  ///< where the objective says that targets stand
+  bool shifted_;  ///< a row's loss is of the state before it
   mask::FlowRequest flow_;
   std::optional<mask::BitMatrix> reach_;
 };

@@ -19,6 +19,14 @@ bool predicts_words(const model::HeadDesign& head) {
   return head.kind == model::HeadKind::kMasked || head.kind == model::HeadKind::kCausal;
 }
 
+/// Throws UsageError for a shifted head that an objective has left without what it needs.
+void check_shifted_head(const model::Design& design) {
+  if (const auto problem = model::shifted_head_problem(design))
+    throw UsageError(
+        fmt::format("{}: the model predicts each token from the position before it: {}",
+                    field("objective"), *problem));
+}
+
 }  // namespace
 
 model::Design starting_design(const model::StartingModel& start) {
@@ -39,7 +47,7 @@ void adapt_starting_design(const model::StartingModel& start,
   if (kind == model::HeadKind::kNone) return;
   if (const auto head = start.head(kind)) {
     design.head = *head;
-    return;
+    return check_shifted_head(design);
   }
   if (!predicts_words(design.head)) return;
   // Its own one, or its family's, which now predicts something else.
@@ -51,6 +59,8 @@ void adapt_starting_design(const model::StartingModel& start,
     design.head = *head;
   }
   design.head.kind = kind;
+  // The logits at a position of a shifted head are those of the next token, as of a causal one.
+  design.head.shifted = false;
 }
 
 model::ModelWeights<float> starting_weights(const model::StartingModel& start,

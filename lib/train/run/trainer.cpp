@@ -283,6 +283,7 @@ LossReport evaluate_never_selected(Network<float>& network, const Objective& obj
   for (Index i = 0; i < count; ++i) {
     throw_if_interrupted();
     batch.push_back(objective.never_selected_example(corpus.item(i), kEvaluationEpoch, epochs));
+    if (network.design().head.shifted) leave_out_first_row(batch.back());
     if (std::ssize(batch) < kEvaluationBatch && i + 1 < count) continue;
     report.add(network.evaluate(batch));
     batch.clear();
