@@ -109,13 +109,12 @@ void check_choice(const GenerateOptions& o, const std::string& ways) {
   need(o.top_p.has_value(), o.samples(), "--top-p", sampling);
   for (const std::string_view name : evaluate::stated_processors(o))
     need(evaluate::is_of_sampling(name), o.samples(), field(name), sampling);
-  const std::string drawing =
-      o.gibbs() || ways.empty() ? sampling : sampling + ", or --how shuffled";
+  const std::string drawing = o.gibbs() || ways.empty() ? sampling : sampling + " or shuffled";
   need(o.seed.has_value(), o.draws(), "--seed", drawing);
   need(o.texts() > 1, o.draws() || o.beams(), "--num-return-sequences",
        o.gibbs()      ? sampling
        : ways.empty() ? "--do-sample or --num-beams"
-                      : "--do-sample, --num-beams, or " + ways + ", or --how shuffled");
+                      : "--do-sample, --num-beams, or " + ways + " or shuffled");
 }
 
 evaluate::SamplingOptions sampling_options(const GenerateOptions& o) {

@@ -61,9 +61,10 @@ void write_convention(const std::string& path, const mask::Mask& mask,
   }
   exchange::check_dense_size(path, mask.lengths(), convention.cell_bits,
                              force || convention.cell_bits == 0);
+  // Counted before the file is there: an interrupted run leaves none.
+  const std::vector<Index> visible =
+      convention.empty_row_warning ? mask::visible_keys(mask) : std::vector<Index>();
   exchange::write_matrix(path, convention.encode(mask, name), std::string(convention.header));
-  if (!convention.empty_row_warning) return;
-  const std::vector<Index> visible = mask::visible_keys(mask);
   const auto empty = std::count(visible.begin(), visible.end(), 0);
   if (empty == 0) return;
   const auto first = std::find(visible.begin(), visible.end(), 0) - visible.begin();

@@ -9,6 +9,7 @@
 #include "base/json/json.hpp"
 #include "base/thread/parallel.hpp"
 #include "commands/flow_options.hpp"
+#include "commands/gguf_tokenizer.hpp"
 #include "commands/model_notes.hpp"
 #include "commands/run_options.hpp"
 #include "exchange/read_masks.hpp"
@@ -19,7 +20,6 @@
 #include "records/selection.hpp"
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
-#include "store/gguf/gguf_names.hpp"
 #include "train/data/corpus.hpp"
 
 namespace masque::commands {
@@ -54,25 +54,15 @@ std::function<mask::Mask(std::span<const TokenId>)> mask_maker(
   };
 }
 
-/// Why llama.cpp's model in `path` cannot be run; empty for anything else.
-std::string gguf_problem_of(const std::string& path) {
-  std::string problem;
-  const auto unread = input_error_message([&] {
-    const store::Checkpoint checkpoint = store::open_checkpoint(path);
-    if (!store::ModelConfig::find(checkpoint.folder())) problem = store::gguf_problem(checkpoint);
-  });
-  return unread ? std::string() : problem;
-}
-
 void open_tokenizer(const OpenModelOptions& options, const std::string& folder, OpenedModel& opened,
                     cli::Session& session) {
   const auto problem = input_error_message([&] {
-    opened.tokenizer = text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
+    if (!options.tokenizer) opened.tokenizer = open_gguf_tokenizer(folder);
+    if (!opened.tokenizer)
+      opened.tokenizer =
+          text::Tokenizer::open(options.tokenizer.value_or(folder), {.model = folder});
   });
   if (problem) {
-    if (const std::string gguf = gguf_problem_of(folder); !options.tokenizer && !gguf.empty())
-      throw InputError(folder, gguf);
-    // A GGUF has its own tokenizer: the problem is that one.
     const bool file =
         !options.tokenizer && exists(folder) && !is_folder(folder) && !folder.ends_with(".gguf");
     if (!file) throw InputError(*problem);

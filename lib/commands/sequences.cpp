@@ -42,8 +42,10 @@ void check(const evaluate::Sequence& item, const model::Design& design) {
   all_below("pos", item.positions, design.position_offset > 0 ? -1 : 0,
             longest > 0 ? longest : unlimited);
   if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
-    throw InputError(fmt::format("{} ids, expected at most {}, the positions of the model",
-                                 item.ids.size(), longest));
+    throw InputError(fmt::format(
+        "{} ids, expected at most {}, the positions of the model{}", item.ids.size(), longest,
+        design.unused_positions > 0 ? " without block-sparse attention, which is not supported"
+                                    : ""));
 }
 
 /// Throws InputError for tokens that attention_mask hides between others, where a model counts them

@@ -19,7 +19,7 @@ can() { if "$@" > out 2> err; then echo yes; else echo no; fi; }
 reason() { tail -n 1 err | sed -n 's/.*cannot make this model [a-z]*: //p' | sed 's/[;,] .*//'; }
 
 row() {
-  local family=${1/:/\`, \`} model=$data/model/$2 kind=$3 vocabulary objective runs trains writes edits deeper wider new
+  local family=${1/:/\`, \`} model=$data/model/$2 kind=$3 file=${4:-} vocabulary objective runs trains writes edits deeper wider new gguf
   vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$model/config.json" | head -n 1)
   head -n "$vocabulary" all > words
   case $kind in mlm) objective=mlm ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
@@ -37,13 +37,15 @@ row() {
   [ $deeper = yes ] || deeper="no: $(reason)"
   wider=$(can ckpt-grow width "$model" -o w --factor 2)
   [ $wider = yes ] || wider="no: $(reason)"
-  echo "| \`$family\` | $runs | $trains | $writes | $edits | $new | $deeper | $wider |"
+  gguf=no
+  [ -z "$file" ] || gguf=$(can lm-score dump "$data/gguf_model/$file.gguf" --what hidden_states --records ids.jsonl -o d.safetensors); rm -f d.safetensors
+  echo "| \`$family\` | $runs | $trains | $writes | $edits | $new | $deeper | $wider | $gguf |"
 }
 
 {
-  echo '| family | runs | trains | writes | edits | new | deeper | wider |'
-  echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
-  while read -r family model kind; do row "$family" "$model" "$kind"; done <<'LIST'
+  echo '| family | runs | trains | writes | edits | new | deeper | wider | GGUF |'
+  echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
+  while read -r family model kind file; do row "$family" "$model" "$kind" "$file"; done <<'LIST'
 albert albert mlm
 bert bert mlm
 big_bird big_bird mlm
@@ -58,36 +60,36 @@ eurobert eurobert mlm
 falcon falcon_groups clm
 fnet fnet mlm
 gau_alpha gau_alpha mlm
-gemma gemma2 clm
-gpt2 gpt2 clm
+gemma gemma2 clm gemma2
+gpt2 gpt2 clm gpt2
 gpt_neo gpt_neo clm
 gpt_neox gpt_neox clm
 gpt_oss gpt_oss clm
 gptj gptj clm
 granite granite clm
 llada llada mlm
-llama llama clm
+llama llama clm llama
 longformer longformer mlm
-mistral mistral clm
+mistral mistral clm llama
 mistral:mixtral mixtral clm
 modernbert modernbert mlm
 mpnet mpnet mlm
 mpt mpt clm
 neobert neobert mlm
 nomic_bert nomic_bert mlm
-olmo olmo2 clm
+olmo olmo2 clm olmo2
 olmo:olmoe olmoe clm
 opt opt clm
 phi phi clm
-phi3 phi3 clm
-qwen qwen3 clm
+phi3 phi3 clm phi3
+qwen qwen3 clm qwen3
 qwen:qwen2_moe qwen2_moe clm
 qwen:qwen3_moe qwen3_moe clm
 roberta roberta mlm
 roformer roformer mlm
 smollm3 smollm3 clm
 stablelm stablelm clm
-starcoder2 starcoder2 clm
+starcoder2 starcoder2 clm starcoder2
 t5 t5_encoder mlm
 tta tta tta
 xlnet xlnet plm

@@ -87,6 +87,7 @@ check new '--talking-heads both' '--value-heads 2'
 check new '' '--largest-keys 3'
 check new '' '--previous-scores one_layer'
 check new '' '--untied'
+check new '' '--head-shifted'
 check new '' "--mask 'window(2)'"
 # Of a checkpoint: its own design, whatever it is.
 "$lm_train" text -o start --tokenizer vocab.txt --steps 1 --length 16 --batch-size 2 -j 1 -q --num-hidden-layers 2 \

@@ -216,8 +216,8 @@ TEST_CASE("zero probe: schemes that act on scores leave no position, others do")
     bool values_move = design.convolution_size > 0;
     for (const auto& layer : design.layers) values_move = values_move || layer.rotary.values;
     // Rows of squared ReLU do not add up to 1, nor those with sinks.
-    values_move = values_move || design.sinks ||
-                  design.normalizer.text().find("relu") != std::string::npos;
+    values_move =
+        values_move || design.sinks || design.normalizer.text().find("relu") != std::string::npos;
     const bool added = rows[0].spread > 0;
     if (added) CHECK(rows[0].spread > 1e-3);
     for (const ZeroRow& row : rows) {

@@ -25,6 +25,8 @@
 #include "model/known_keys.hpp"
 #include "model/start_value.hpp"
 #include "store/checkpoint.hpp"
+#include "store/gguf/gguf_model.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
@@ -692,7 +694,8 @@ void check_bundle_sums(const store::Checkpoint& checkpoint) {
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
-  const auto config = store::find_config(checkpoint);
+  const bool llama_cpp = store::has_gguf_names(checkpoint);
+  const auto config = llama_cpp ? store::gguf_config(checkpoint) : store::find_config(checkpoint);
   if (!config) {
     std::string missing = store::missing_config(checkpoint);
     if (missing.starts_with("no"))
@@ -701,7 +704,8 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   }
   const Family& family = choose_family(*config, options.family);
   ModelPlan tensors = read_plan(family, FamilyConfig(*config));
-  const store::NamedTensors names(checkpoint, config);
+  const store::NamedTensors names = llama_cpp ? store::NamedTensors::of_llama_cpp(checkpoint)
+                                              : store::NamedTensors(checkpoint, config);
   choose_text_head(FamilyConfig(*config), names, tensors);
   LoadPlan plan = find_tensors(tensors, checkpoint, names);
   if (auto note = rounding_note(*config, plan)) plan.design.notes.push_back(*std::move(note));

@@ -44,8 +44,9 @@ bool has_gguf_names(const Checkpoint& checkpoint) {
 std::string gguf_problem(const Checkpoint& checkpoint) {
   if (!has_gguf_names(checkpoint)) return {};
   return fmt::format(
-      "a model of llama.cpp, which cannot be run or trained, expected a folder with config.json; "
-      "'ckpt ls {} -v' prints what is in the file, and embed-fix changes its vocabulary",
+      "a model of llama.cpp, which runs, but is not trained or grown, expected a folder with "
+      "config.json; 'ckpt ls {} -v' prints what is in the file, and embed-fix changes its "
+      "vocabulary",
       escape(checkpoint.path()));
 }
 

@@ -30,8 +30,8 @@ inline constexpr const char* kGgufTokenTable = "token_embd.weight";
 /// or not.
 bool has_gguf_names(const Checkpoint& checkpoint);
 
-/// Why `checkpoint` cannot be run, for messages, if it has_gguf_names() and thus no config.json
-/// that fits; empty otherwise.
+/// Why `checkpoint` cannot be trained or grown, for messages, if it has_gguf_names() and thus no
+/// config.json that fits; empty otherwise.
 std::string gguf_problem(const Checkpoint& checkpoint);
 
 /// What llama.cpp does without an output.weight.

@@ -1,5 +1,6 @@
 #include "store/names/named_tensors.hpp"
 
+#include "store/gguf/gguf_model.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
 namespace masque::store {
@@ -14,7 +15,23 @@ NamedTensors::NamedTensors(const Checkpoint& checkpoint, const std::optional<Mod
   }
 }
 
+NamedTensors NamedTensors::of_llama_cpp(const Checkpoint& checkpoint) {
+  NamedTensors names;
+  names.checkpoint_ = &checkpoint;
+  names.made_ = std::make_shared<const std::map<std::string, TensorInfo>>(gguf_tensors(checkpoint));
+  const bool transposes = gguf_transposes(checkpoint);
+  for (const auto& [name, tensor] : *names.made_) {
+    if (transposes && tensor.shape.size() == 2 && is_in_gguf_layer(tensor.name))
+      names.transposed_.insert(&tensor);
+  }
+  return names;
+}
+
 const TensorInfo* NamedTensors::find(const std::string& name) const {
+  if (made_ != nullptr) {
+    const auto found = made_->find(name);
+    return found == made_->end() ? nullptr : &found->second;
+  }
   if (tf_ == nullptr) return checkpoint_->find(name);
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;
@@ -30,6 +47,7 @@ bool NamedTensors::is_opaque(const std::string& name) const {
 }
 
 std::string NamedTensors::own_name(const std::string& name) const {
+  if (made_ != nullptr) return gguf_own_name(*checkpoint_, name);
   const auto own = tf_ == nullptr ? std::nullopt : tf_name(*tf_, name);
   return own ? own->name : name;
 }

@@ -1,6 +1,8 @@
 // Tensors by the names of transformers, whatever names their file has.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -23,8 +25,12 @@ class NamedTensors {
   /// The tensors of `checkpoint`, whose `config` helps to find out whose names they are. Memory:
   /// about 200 bytes a tensor with TensorFlow's names, else none.
   NamedTensors(const Checkpoint& checkpoint, const std::optional<ModelConfig>& config);
+  /// The tensors of `checkpoint`, a model of llama.cpp, as gguf_tensors() has them. Throws as that
+  /// does. Memory: about 400 bytes a tensor.
+  static NamedTensors of_llama_cpp(const Checkpoint& checkpoint);
 
-  /// The tensor that transformers calls `name`, one of the checkpoint's; nullptr if there is none.
+  /// The tensor that transformers calls `name`, one of the checkpoint's or of llama.cpp's model,
+  /// valid as long as both; nullptr if there is none.
   /// Cost O(1).
   const TensorInfo* find(const std::string& name) const;
   /// The tensor that transformers calls `name`. Throws InputError, as Checkpoint::get, with the
@@ -42,6 +48,8 @@ class NamedTensors {
 
  private:
   const Checkpoint* checkpoint_ = nullptr;
+  /// With llama.cpp's names: the tensors as transformers would have them.
+  std::shared_ptr<const std::map<std::string, TensorInfo>> made_;
   const TfFamily* tf_ = nullptr;
   std::unordered_map<std::string, const TensorInfo*> by_name_;
   std::unordered_set<const TensorInfo*> transposed_;

@@ -24,7 +24,9 @@
 #include "store/checkpoint_writer.hpp"
 #include "store/config.hpp"
 #include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_model.hpp"
 #include "store/gguf/gguf_names.hpp"
+#include "store/gguf/gguf_tokenizer.hpp"
 #include "store/markers.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/numpy/npy.hpp"
@@ -358,7 +360,10 @@ const store::WeightsWriter& target_of(const store::Checkpoint& checkpoint, const
   if (const store::WeightsWriter* requested = requested_writer(request)) return *requested;
   const store::WeightsWriter& own =
       store::weights_writer(checkpoint.files().front().content.writer);
-  const bool fits = !own.single.empty() && (!request.shard_bytes || !own.shard.empty());
+  // transformers' names in a GGUF file would be a model of nobody.
+  const bool leaves_gguf = request.names == NameStyle::kHf && store::runs_gguf(checkpoint);
+  const bool fits =
+      !leaves_gguf && !own.single.empty() && (!request.shard_bytes || !own.shard.empty());
   return fits ? own : store::weights_writer("safetensors");
 }
 
@@ -462,17 +467,21 @@ void set_file_type(store::OutputWeights& weights, DType dtype, const std::string
 class Values {
  public:
   Values(const store::Checkpoint& checkpoint, const std::optional<store::ModelConfig>& config,
-         const ConvertRequest& request, const store::NameMap& names)
+         const ConvertRequest& request, const store::NameMap& names,
+         const std::map<std::string, store::TensorInfo>& made)
       : checkpoint_(checkpoint),
         config_(config),
         request_(request),
         names_(names),
+        made_(made),
         scales_(checkpoint) {}
 
   /// The bytes of one tensor, which has its old name and place still. Returns whether its type
   /// changed.
   bool settle(store::OutputTensor& tensor) {
-    const store::TensorInfo& source = *checkpoint_.find(tensor.info.name);
+    const auto made = made_.find(tensor.info.name);
+    const store::TensorInfo& source =
+        made != made_.end() ? made->second : *checkpoint_.find(tensor.info.name);
     const auto name = names_.find(source.name);
     const bool transposed = name != names_.end() && name->second.transposed;
     // What is the same bytes now stays the same bytes.
@@ -512,6 +521,7 @@ class Values {
   const std::optional<store::ModelConfig>& config_;
   const ConvertRequest& request_;
   const store::NameMap& names_;
+  const std::map<std::string, store::TensorInfo>& made_;
   store::ScaleNames scales_;
   std::shared_ptr<store::UnpackedTensor> unpacked_ = std::make_shared<store::UnpackedTensor>();
   Overflow overflow_;
@@ -558,12 +568,73 @@ void settle_opaque(store::OutputWeights& weights, const store::Checkpoint& check
 struct NewNames {
   store::NamePlan plan;
   std::optional<ConvertedConfig> config;
+  /// Of a model of llama.cpp: tensors by their old names, as transformers would have them.
+  std::map<std::string, store::TensorInfo> made = {};
 };
 
-NewNames names_for(const store::Checkpoint& checkpoint,
-                   const std::optional<store::ModelConfig>& config, NameStyle style) {
+/// The names of transformers for a model of llama.cpp, with what undoes its layouts.
+NewNames names_of_llama_cpp(const store::Checkpoint& checkpoint) {
   NewNames names;
+  const bool transposes = store::gguf_transposes(checkpoint);
+  for (auto& [name, tensor] : store::gguf_tensors(checkpoint)) {
+    const bool transposed =
+        transposes && tensor.shape.size() == 2 && store::is_in_gguf_layer(tensor.name);
+    names.plan.names[tensor.name] = {name, transposed};
+    names.made.emplace(tensor.name, tensor);
+  }
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
+    if (!names.made.contains(tensor.name)) names.plan.left_out.push_back(tensor.name);
+  }
+  names.config = {"config.json", store::gguf_config(checkpoint)->text()};
+  return names;
+}
+
+/// Puts the tensors `made` in the place of those of the file, opaque ones, too.
+void take_made(const store::Checkpoint& checkpoint,
+               const std::map<std::string, store::TensorInfo>& made,
+               store::OutputWeights& weights) {
+  if (made.empty()) return;
+  const auto replace = [&](store::OutputTensor& tensor, const store::TensorInfo& by) {
+    tensor.info = by;
+    if (by.reader != nullptr) tensor.source = store::Computed{plain_values(checkpoint, by)};
+  };
+  for (store::OutputTensor& tensor : weights.tensors) {
+    if (const auto found = made.find(tensor.info.name); found != made.end())
+      replace(tensor, found->second);
+  }
+  for (const store::OutputOpaque& opaque : weights.opaque)
+    replace(weights.tensors.emplace_back(), made.at(opaque.info.name));
+  weights.opaque.clear();
+  // They describe the file that it was.
+  weights.typed.clear();
+  weights.metadata.clear();
+}
+
+/// The files of the tokenizer inside a model of llama.cpp; none where it has none.
+std::vector<store::OutputExtra> tokenizer_files(const store::Checkpoint& checkpoint,
+                                                std::vector<std::string>& notes) {
+  const text::GgufVocabulary vocabulary = store::gguf_vocabulary(checkpoint);
+  std::vector<store::OutputExtra> extras;
+  if (vocabulary.tokens.empty()) {
+    notes.emplace_back("no tokenizer in the file: the folder has none");
+    return extras;
+  }
+  for (auto& [name, content] : text::files_of_gguf_vocabulary(vocabulary, checkpoint.path()))
+    extras.push_back(text_file(std::move(name), std::move(content), 0644));
+  return extras;
+}
+
+NewNames names_for(const store::Checkpoint& checkpoint,
+                   const std::optional<store::ModelConfig>& config, NameStyle style,
+                   const store::WeightsWriter& writer) {
+  const bool llama_cpp = style == NameStyle::kHf && writer.name != std::string_view("gguf") &&
+                         store::runs_gguf(checkpoint);
+  NewNames names = llama_cpp ? names_of_llama_cpp(checkpoint) : NewNames();
   if (style == NameStyle::kKeep) return names;
+  if (llama_cpp) {
+    check_new_names(checkpoint, names.plan.names);
+    return names;
+  }
   if (style == NameStyle::kVariable) {
     names.plan = store::variable_names(checkpoint);
   } else if (style == NameStyle::kHf) {
@@ -612,7 +683,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   ConvertResult result;
   result.notes = checkpoint.notes();
   const auto config = store::find_config(checkpoint);
-  const NewNames new_names = names_for(checkpoint, config, request.names);
+  const NewNames new_names = names_for(checkpoint, config, request.names, writer);
   const store::NameMap& names = new_names.plan.names;
   result.notes.insert(result.notes.end(), new_names.plan.notes.begin(), new_names.plan.notes.end());
   result.unknown = new_names.plan.unknown;
@@ -622,9 +693,10 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   store::OutputWeights all = one_file(checkpoint, sorted, result.notes);
   all.writer = writer.name;
   leave_out(all, new_names.plan.left_out);
+  take_made(checkpoint, new_names.made, all);
   settle_metadata(all, markers, config, result.notes);
   settle_opaque(all, checkpoint, request.skip_opaque, result.notes);
-  Values values(checkpoint, config, request, names);
+  Values values(checkpoint, config, request, names, new_names.made);
   for (store::OutputTensor& tensor : all.tensors) {
     if (values.settle(tensor)) ++result.converted;
   }
@@ -659,7 +731,17 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   }
   ConvertedFolder folder(checkpoint, new_names.config, request.dtype, outside,
                          request.write.follow_links);
-  store::write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
+  std::vector<store::OutputExtra> extras = folder.files(shards, result.notes);
+  if (!new_names.made.empty()) {
+    std::erase_if(extras,
+                  [](const store::OutputExtra& extra) { return extra.name == "config.json"; });
+    extras.push_back(text_file("config.json", new_names.config->text, 0644));
+    for (store::OutputExtra& extra : tokenizer_files(checkpoint, result.notes)) {
+      std::erase_if(extras, [&](const store::OutputExtra& own) { return own.name == extra.name; });
+      extras.push_back(std::move(extra));
+    }
+  }
+  store::write_checkpoint_folder(out, shards, extras, options);
   return result;
 }
 

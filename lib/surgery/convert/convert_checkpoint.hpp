@@ -51,15 +51,17 @@ struct ConvertResult {
 
 /// Converts `in` to `out` as `request` says: a file if `out` has an extension of a writer, else a
 /// folder. The format is that of the extension; for a folder the one requested, else the input's if
-/// it can be written, else safetensors. From a folder to a folder every other file is copied, and
-/// config.json's `dtype` or `torch_dtype` follows. With new names that are or were TensorFlow's the
-/// config gets the name and the fields that go with them. Values are rounded once, to nearest even.
-/// Tensors keep their order unless all files were in the reference writer's order, in which the
-/// output then is too. Markers are kept wherever the format has its place for them (store/markers),
-/// other metadata where it has one. Tensors without a DType go only into a file of their own
-/// format. Tensors that share their bytes: see surgery/convert/aliases.hpp. Memory: a few MiB a
-/// thread, and the largest tensor where one has to be unpacked or transposed. Throws UsageError and
-/// InputError; `out` is then as it was.
+/// it can be written, else safetensors. A model of llama.cpp that runs (store::runs_gguf) becomes
+/// with NameStyle::kHf, unless into a GGUF file, transformers' folder: safetensors unless requested
+/// otherwise, decoded, with its config and tokenizer. From a folder to a folder every other file is
+/// copied, and config.json's `dtype` or `torch_dtype` follows. With new names that are or were
+/// TensorFlow's the config gets the name and the fields that go with them. Values are rounded once,
+/// to nearest even. Tensors keep their order unless all files were in the reference writer's order,
+/// in which the output then is too. Markers are kept wherever the format has its place for them
+/// (store/markers), other metadata where it has one. Tensors without a DType go only into a file of
+/// their own format. Tensors that share their bytes: see surgery/convert/aliases.hpp. Memory: a few
+/// MiB a thread, and the largest tensor where one has to be unpacked or transposed. Throws
+/// UsageError and InputError; `out` is then as it was.
 ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request);
 

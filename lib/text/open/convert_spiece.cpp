@@ -226,6 +226,11 @@ TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
   return read_class(std::move(spiece), path, config, kind);
 }
 
+TokenizerParts read_spiece_class(SpieceModel spiece, const std::string& path,
+                                 const FolderConfig& config) {
+  return read_class(std::move(spiece), path, config, config.architecture);
+}
+
 // SentencePiece's files as the classes of transformers 5 with a BPE model read them (NLLB, Llama,
 // Gemma), and any model by the settings in its file.
 

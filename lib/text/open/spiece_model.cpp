@@ -205,6 +205,69 @@ SpieceModel read_spiece_model(std::string_view bytes, const std::string& path) {
   return out;
 }
 
+namespace {
+
+/// A protobuf message being written.
+class MessageWriter {
+ public:
+  void number(std::uint64_t field, std::uint64_t value) {
+    varint(field << 3);
+    varint(value);
+  }
+  void id(std::uint64_t field, TokenId value) {
+    // As read: negative ones have ten bytes.
+    number(field, static_cast<std::uint64_t>(std::int64_t{value}));
+  }
+  void real(std::uint64_t field, float value) {
+    varint(field << 3 | 5);
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8) out_ += static_cast<char>(bits >> shift & 0xFFU);
+  }
+  void bytes(std::uint64_t field, std::string_view value) {
+    varint(field << 3 | 2);
+    varint(value.size());
+    out_ += value;
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>((value & 0x7FU) | 0x80U);
+    out_ += static_cast<char>(value);
+  }
+  std::string out_;
+};
+
+}  // namespace
+
+std::string write_spiece_model(const SpieceModel& spiece) {
+  MessageWriter model;
+  for (const ScoredPiece& piece : spiece.pieces) {
+    MessageWriter own;
+    own.bytes(1, piece.text);
+    own.real(2, static_cast<float>(piece.score));
+    own.number(3, static_cast<std::uint64_t>(piece.type));
+    model.bytes(1, own.take());
+  }
+  MessageWriter trainer;
+  trainer.number(3, static_cast<std::uint64_t>(spiece.type));
+  trainer.number(24, spiece.treat_whitespace_as_suffix ? 1 : 0);
+  trainer.number(35, spiece.byte_fallback ? 1 : 0);
+  trainer.id(40, spiece.unk_id);
+  trainer.id(41, spiece.bos_id);
+  trainer.id(42, spiece.eos_id);
+  trainer.id(43, spiece.pad_id);
+  model.bytes(2, trainer.take());
+  MessageWriter normalizer;
+  normalizer.bytes(1, spiece.normalizer.empty() ? "identity" : spiece.normalizer);
+  normalizer.bytes(2, spiece.precompiled_charsmap);
+  normalizer.number(3, spiece.add_dummy_prefix ? 1 : 0);
+  normalizer.number(4, spiece.remove_extra_whitespaces ? 1 : 0);
+  normalizer.number(5, spiece.escape_whitespaces ? 1 : 0);
+  model.bytes(3, normalizer.take());
+  return model.take();
+}
+
 std::shared_ptr<const TokenModel> make_spiece(const SpieceModel& spiece, PieceRules rules,
                                               const std::string& path) {
   switch (spiece.type) {

@@ -42,6 +42,10 @@ struct SpieceModel {
 /// score that is not finite, byte_fallback without all 256 byte pieces.
 SpieceModel read_spiece_model(std::string_view bytes, const std::string& path);
 
+/// The bytes of a file that read_spiece_model() reads as `spiece`: pieces, type, byte fallback, ids
+/// and flags, without `unk_surface`.
+std::string write_spiece_model(const SpieceModel& spiece);
+
 /// The model of `spiece`: Unigram with `rules` (both know byte fallback), BPE always by
 /// SentencePiece's rules. Throws InputError naming `path` for other types.
 std::shared_ptr<const TokenModel> make_spiece(const SpieceModel& spiece, PieceRules rules,

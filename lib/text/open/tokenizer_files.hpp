@@ -141,6 +141,11 @@ TokenizerParts read_byte_level(const std::string& vocab_path, const std::string&
 TokenizerParts read_spiece(std::string_view bytes, const std::string& path,
                            const FolderConfig& config, Flavor flavor);
 
+/// The parts of `spiece`, of the file `path`, as the class FolderConfig::architecture of `config`
+/// reads it in transformers 5. Throws InputError naming `path`.
+TokenizerParts read_spiece_class(SpieceModel spiece, const std::string& path,
+                                 const FolderConfig& config);
+
 /// The parts of `spiece`, of the file `path`, by the rules of libsentencepiece, without a template.
 /// Throws InputError naming `path`.
 TokenizerParts read_spiece_by_its_rules(const SpieceModel& spiece, const std::string& path);

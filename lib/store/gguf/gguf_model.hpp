@@ -1,0 +1,43 @@
+// Models of llama.cpp as transformers would have them: the config from the metadata, the tensors by
+// their names, layouts undone.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "store/checkpoint.hpp"
+#include "store/config.hpp"
+
+namespace masque::store {
+
+/// The config.json of transformers that the metadata of `checkpoint` describe, if it is a model of
+/// llama.cpp (has_gguf_names()); nothing otherwise. Reads small tensors (factors of rotary angles).
+/// Throws InputError for an architecture whose models are not run, a key of the architecture that
+/// is not known, and a value that no model has, by name.
+std::optional<ModelConfig> gguf_config(const Checkpoint& checkpoint);
+
+/// The tensors of `checkpoint`, a model of llama.cpp, by the names of transformers: as its config
+/// says they lie, quantised ones as F32, decoded when they are read. Each keeps the name of its
+/// file. Throws InputError for an architecture whose models are not run, for a tensor that it does
+/// not have, and for a type of blocks that is not decoded.
+std::map<std::string, TensorInfo> gguf_tensors(const Checkpoint& checkpoint);
+
+/// Whether `checkpoint` is a model of llama.cpp whose rows are the columns of what transformers
+/// has, for the matrices of layers (GPT-2).
+bool gguf_transposes(const Checkpoint& checkpoint);
+
+/// Whether llama.cpp's `name` is that of a tensor of a layer.
+bool is_in_gguf_layer(const std::string& name);
+
+/// What llama.cpp calls the tensor that transformers calls `name` in `checkpoint`; `name` itself if
+/// it is no model of llama.cpp.
+std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name);
+
+/// The architectures whose models are run, as "gemma, … or starcoder2", for messages.
+std::string gguf_architectures();
+
+/// Whether `checkpoint` is a model of llama.cpp of one of these architectures.
+bool runs_gguf(const Checkpoint& checkpoint);
+
+}  // namespace masque::store

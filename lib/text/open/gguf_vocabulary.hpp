@@ -1,0 +1,43 @@
+// Tokenizers as GGUF files keep them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/tokenizer.hpp"
+
+namespace masque::text {
+
+/// What the metadata of a GGUF file say of its tokenizer: the values under "tokenizer.ggml.".
+struct GgufVocabulary {
+  std::string model;                ///< "llama" (SentencePiece's BPE) or "gpt2" (byte-level BPE)
+  std::string pre;                  ///< how text is cut before BPE: "llama-bpe", "qwen2" …
+  std::vector<std::string> tokens;  ///< by id
+  std::vector<float> scores;        ///< of each token; SentencePiece's alone
+  std::vector<int> types;           ///< of each token, as PieceType; empty: all are normal
+  std::vector<std::string> merges;  ///< "left right", of byte-level BPE
+  /// Which id has a role: "bos", "eos", "unk", "sep", "pad", "cls", "mask".
+  std::vector<std::pair<std::string, TokenId>> roles;
+  std::optional<bool> add_bos,           ///< nothing: what llama.cpp takes for the model
+      add_eos;                           ///< nothing: false
+  std::optional<bool> add_space_prefix;  ///< nothing: true
+};
+
+/// The parts of the tokenizer that `vocabulary` describes, with the ids that Hugging Face's have:
+/// `path` is its file, for messages. Throws InputError for models and pre-tokenizers that are not
+/// read, by name, and for lists that do not fit each other.
+TokenizerParts read_gguf_vocabulary(const GgufVocabulary& vocabulary, const std::string& path);
+
+/// A file of a folder.
+struct VocabularyText {
+  std::string name;     ///< "tokenizer.json"
+  std::string content;  ///< text, or SentencePiece's bytes
+};
+/// The files with which transformers reads the tokenizer of `vocabulary`: tokenizer.json or
+/// tokenizer.model, and tokenizer_config.json. Throws as read_gguf_vocabulary(), of `path`.
+std::vector<VocabularyText> files_of_gguf_vocabulary(const GgufVocabulary& vocabulary,
+                                                     const std::string& path);
+
+}  // namespace masque::text

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Writes tests/data/gguf_model: small models in llama.cpp's layout, and what transformers computes of the same weights.
+
+  NAME.gguf            as llama.cpp's converter lays them out: names, permuted rows of Llama, norms plus one of Gemma
+  NAME.logits.safetensors   ids and logits (float64, stored in float32) of the model with the numbers that the file has,
+                            dequantised by the package gguf where they are quantised
+  blocks.safetensors   random blocks of each quantised type, and the bits of their numbers as that package gives them
+
+With arguments: only those whose names begin with one of them. Run with HF_HUB_OFFLINE=1.
+Versions: torch 2.15.0, transformers 5.24.0, gguf 0.19.0.
+"""
+import pathlib
+import sys
+
+import gguf
+import numpy as np
+import safetensors.numpy
+import torch
+import transformers as tr
+
+import model_runs as runs
+
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "gguf_model"
+IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
+LLAMA = dict(vocab_size=45, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+             intermediate_size=32, max_position_embeddings=40, bos_token_id=1, eos_token_id=2, pad_token_id=None)
+GEMMA = LLAMA | dict(head_dim=8, pad_token_id=0)
+LAYER = {
+    "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "self_attn.qkv_proj": "attn_qkv", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up", "mlp.c_fc": "ffn_up",
+    "mlp.c_proj": "ffn_down"}
+NORMS = LAYER | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+                 "post_feedforward_layernorm": "post_ffw_norm"}
+GPT2_LAYER = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
+              "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
+LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=12)
+# (name, class, fields, architecture, names of layers, type of the matrices)
+CASES = [
+    ("llama", tr.LlamaForCausalLM, LLAMA, "llama", LAYER, "F32"),
+    ("llama-tied", tr.LlamaForCausalLM, LLAMA | dict(tie_word_embeddings=True, rope_parameters=LLAMA3), "llama", LAYER, "F16"),
+    ("llama-yarn", tr.LlamaForCausalLM, LLAMA | dict(rope_parameters=dict(
+        rope_type="yarn", rope_theta=700.0, factor=4.0, original_max_position_embeddings=10)), "llama", LAYER, "BF16"),
+    ("qwen2", tr.Qwen2ForCausalLM, LLAMA, "qwen2", LAYER, "F32"),
+    ("qwen3", tr.Qwen3ForCausalLM, LLAMA | dict(head_dim=10), "qwen3", LAYER, "F32"),
+    ("gemma", tr.GemmaForCausalLM, GEMMA, "gemma", LAYER, "F32"),
+    ("gemma2", tr.Gemma2ForCausalLM, GEMMA | dict(sliding_window=4, query_pre_attn_scalar=8), "gemma2", NORMS, "F32"),
+    ("gemma3", tr.Gemma3ForCausalLM, GEMMA | dict(sliding_window=4, query_pre_attn_scalar=8, num_hidden_layers=6),
+     "gemma3", NORMS, "Q8_0"),
+    ("olmo2", tr.Olmo2ForCausalLM, LLAMA, "olmo2", NORMS, "F32"),
+    ("phi3", tr.Phi3ForCausalLM, LLAMA | dict(sliding_window=5, original_max_position_embeddings=12, rope_parameters=dict(
+        rope_type="longrope", rope_theta=500.0, short_factor=[1.0, 1.1, 1.3, 2.0], long_factor=[1.3, 4.0, 5.0, 6.0],
+        original_max_position_embeddings=12, partial_rotary_factor=1.0)), "phi3", LAYER, "F32"),
+    ("starcoder2", tr.Starcoder2ForCausalLM, LLAMA, "starcoder2", LAYER, "F32"),
+    ("gpt2", tr.GPT2LMHeadModel, dict(vocab_size=45, n_positions=40, n_embd=32, n_layer=2, n_head=4, bos_token_id=1,
+                                      eos_token_id=1), "gpt2", GPT2_LAYER, "F32"),
+] + [(f"llama-{kind.lower()}", tr.LlamaForCausalLM, LLAMA, "llama", LAYER, kind)
+     for kind in ("Q4_0", "Q8_0", "MXFP4")]
+BLOCKS = ["IQ4_NL", "IQ4_XS", "MXFP4", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0"]
+
+
+def own_name(name, layers):
+    ends = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "transformer.wte": "token_embd",
+            "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
+    stem, _, what = name.rpartition(".")
+    if stem in ends:
+        return f"{ends[stem]}.{what}"
+    stem = stem.removeprefix("model.layers.").removeprefix("transformer.h.")
+    layer, _, stem = stem.partition(".")
+    return f"blk.{layer}.{layers[stem]}.{what}"
+
+
+def permuted(tensor, heads):
+    """Pairs of features as neighbours."""
+    shape = tensor.shape
+    return tensor.reshape(heads, 2, shape[0] // heads // 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
+
+
+def restored(tensor, heads):
+    shape = tensor.shape
+    return tensor.reshape(heads, shape[0] // heads // 2, 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
+
+
+def make_blocks():
+    """Random bytes as blocks of each type, and their numbers: all codes, and scales that are not finite."""
+    rng = np.random.default_rng(5)
+    tensors = {}
+    for name in BLOCKS:
+        kind = gguf.GGMLQuantizationType[name]
+        raw = rng.integers(0, 256, (6, gguf.GGML_QUANT_SIZES[kind][1]), dtype=np.uint8)
+        with np.errstate(all="ignore"):
+            tensors[name + ".numbers"] = gguf.quants.dequantize(raw.reshape(1, -1), kind).reshape(-1).view(np.uint32)
+        tensors[name + ".bytes"] = raw.reshape(-1)
+    safetensors.numpy.save_file(tensors, OUT / "blocks.safetensors")
+
+
+def write_config(writer, config, architecture, model):
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_head_count(config.num_attention_heads)
+    if architecture == "gpt2":
+        writer.add_feed_forward_length(4 * config.n_embd)
+        return writer.add_layer_norm_eps(config.layer_norm_epsilon)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_vocab_size(config.vocab_size)
+    if architecture == "starcoder2":
+        writer.add_layer_norm_eps(config.norm_epsilon)
+    else:
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if architecture not in ("qwen2", "starcoder2", "olmo2"):
+        writer.add_key_length(head)
+        writer.add_value_length(head)
+    rope = config.rope_parameters
+    if architecture == "gemma3":
+        writer.add_rope_freq_base(rope["full_attention"]["rope_theta"])
+    else:
+        writer.add_rope_freq_base(rope["rope_theta"])
+    if architecture in ("llama", "phi3"):
+        writer.add_rope_dimension_count(head)
+    if architecture in ("gemma2", "gemma3", "phi3"):
+        writer.add_sliding_window(config.sliding_window)
+    if architecture == "gemma2":
+        writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
+        writer.add_final_logit_softcapping(config.final_logit_softcapping)
+    kind = "default" if architecture == "gemma3" else rope["rope_type"]
+    if kind == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    if kind == "longrope":
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        writer.add_rope_scaling_attn_factors(model.model.rotary_emb.attention_scaling)
+        for name in ("long", "short"):
+            writer.add_tensor(f"rope_factors_{name}.weight", np.array(rope[name + "_factor"], np.float32))
+    if kind == "llama3":
+        plain = 1.0 / (rope["rope_theta"] ** (np.arange(0, head, 2, dtype=np.float32) / head))
+        writer.add_tensor("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32))
+
+
+def make(name, model_class, fields, architecture, layers, kind):
+    model = model_class(model_class.config_class(**fields))
+    runs.randomise(model, name, 0.3)
+    model.eval()
+    config = model.config
+    writer = gguf.GGUFWriter(OUT / f"{name}.gguf", architecture)
+    write_config(writer, config, architecture, model)
+    state = model.state_dict()
+    tied = getattr(config, "tie_word_embeddings", False)
+    for hf, tensor in state.items():
+        if hf == "lm_head.weight" and tied:
+            continue
+        values = tensor.numpy()
+        own = own_name(hf, layers)
+        matrix = values.ndim == 2
+        transposed = architecture == "gpt2" and matrix and own.startswith("blk.")
+        if transposed:
+            values = values.T
+        heads = None
+        if architecture == "llama" and (".attn_q." in own or ".attn_k." in own):
+            heads = config.num_attention_heads if ".attn_q." in own else config.num_key_value_heads
+            values = permuted(values, heads)
+        plus_one = architecture.startswith("gemma") and own.endswith("norm.weight")
+        if plus_one:
+            values = values + 1
+        values = np.ascontiguousarray(values, np.float32)
+        if not matrix or kind == "F32" or own.startswith("position_embd"):
+            writer.add_tensor(own, values)
+        elif kind in ("F16", "BF16"):
+            stored = gguf.quants.quantize(values, gguf.GGMLQuantizationType[kind])
+            writer.add_tensor(own, stored, raw_dtype=gguf.GGMLQuantizationType[kind] if kind == "BF16" else None)
+            values = torch.tensor(values).to(torch.float16 if kind == "F16" else torch.bfloat16).float().numpy()
+        else:
+            own_type = gguf.GGMLQuantizationType[kind]
+            stored = gguf.quants.quantize(values, own_type)
+            writer.add_tensor(own, stored, raw_dtype=own_type)
+            values = gguf.quants.dequantize(stored, own_type)
+        if plus_one:
+            values = values - 1
+        if heads:
+            values = restored(values, heads)
+        if transposed:
+            values = values.T
+        state[hf] = torch.tensor(np.ascontiguousarray(values))
+    if tied:
+        state["lm_head.weight"] = state[next(iter(state))]
+    model.load_state_dict(state)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    model = model.double()
+    ids = [i % config.vocab_size for i in IDS]
+    with torch.no_grad(), runs.doubled():
+        logits = model(torch.tensor([ids])).logits[0].numpy()
+    assert np.isfinite(logits).all()
+    safetensors.numpy.save_file({"ids": np.array(ids, np.int32), "logits": logits.astype(np.float32)},
+                                OUT / f"{name}.logits.safetensors")
+    print(name, (OUT / f"{name}.gguf").stat().st_size, f"largest logit {abs(logits).max():.3g}", flush=True)
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    make_blocks()
+    for case in CASES:
+        if case[0].startswith(tuple(sys.argv[1:]) or ("",)):
+            make(*case)
+
+
+if __name__ == "__main__":
+    main()

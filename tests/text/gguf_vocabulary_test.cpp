@@ -1,0 +1,150 @@
+// The vocabulary of a GGUF file encodes texts as the files that it was made of.
+#include "text/open/gguf_vocabulary.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "support/message.hpp"
+#include "support/temp_folder.hpp"
+#include "text/model/vocabulary_file.hpp"
+#include "text/open/spiece_model.hpp"
+
+namespace masque::text {
+namespace {
+
+std::string read_class_file(const std::string& name) {
+  return test::read_file(MASQUE_TEST_DATA "/text/classes/" + name);
+}
+
+std::vector<std::string> texts() {
+  std::vector<std::string> all;
+  const JsonValue list = parse_json_file(read_class_file("texts.json"), "texts.json");
+  for (const JsonValue& item : list.items) all.push_back(item.text);
+  return all;
+}
+
+void check_alike(const Tokenizer& found, const Tokenizer& expected) {
+  std::size_t tokens = 0;
+  for (const std::string& text : texts()) {
+    CAPTURE(text);
+    for (const bool special : {false, true}) {
+      const auto own = found.encode(text, {.special = special}).ids;
+      CHECK(own == expected.encode(text, {.special = special}).ids);
+      tokens += own.size();
+      CHECK(found.decode(own, false) == expected.decode(own, false));
+    }
+  }
+  CHECK(tokens > 200);
+}
+
+/// As the converter of llama.cpp writes the pieces of a SentencePiece model.
+GgufVocabulary vocabulary_of(const SpieceModel& spiece) {
+  GgufVocabulary vocabulary;
+  vocabulary.model = "llama";
+  for (const ScoredPiece& piece : spiece.pieces) {
+    vocabulary.tokens.push_back(piece.text);
+    vocabulary.scores.push_back(static_cast<float>(piece.score));
+    vocabulary.types.push_back(static_cast<int>(piece.type));
+  }
+  vocabulary.roles = {{"bos", spiece.bos_id}, {"eos", spiece.eos_id}, {"unk", spiece.unk_id}};
+  return vocabulary;
+}
+
+TEST_CASE("pieces of SentencePiece are read as the classes of Llama and Gemma read them") {
+  for (const std::string kind : {"llama", "gemma"}) {
+    CAPTURE(kind);
+    test::TempFolder folder;
+    const std::string bytes = read_class_file(kind + ".model");
+    test::write_file(folder / "tokenizer.model", bytes);
+    const bool gemma = kind == "gemma";
+    test::write_file(folder / "tokenizer_config.json",
+                     gemma ? R"({"tokenizer_class": "GemmaTokenizer", "add_bos_token": true})"
+                           : R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": true})");
+    GgufVocabulary vocabulary = vocabulary_of(read_spiece_model(bytes, kind));
+    if (gemma) vocabulary.add_space_prefix = false;
+    check_alike(Tokenizer(read_gguf_vocabulary(vocabulary, "model.gguf")),
+                Tokenizer::open(folder.path()));
+  }
+}
+
+GgufVocabulary byte_pairs(const std::string& pre) {
+  GgufVocabulary vocabulary;
+  vocabulary.model = "gpt2";
+  vocabulary.pre = pre;
+  for (const VocabEntry& entry : read_vocab_json(read_class_file("vocab.json"), "vocab.json")) {
+    const auto id = static_cast<std::size_t>(entry.second);
+    if (id >= vocabulary.tokens.size()) vocabulary.tokens.resize(id + 1);
+    vocabulary.tokens[id] = entry.first;
+  }
+  for (const auto& [left, right] : read_merges_txt(read_class_file("merges.txt"), "merges.txt"))
+    vocabulary.merges.push_back(left + " " + right);
+  vocabulary.types.assign(vocabulary.tokens.size(), 1);
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    if (vocabulary.tokens[i] != "<|endoftext|>") continue;
+    vocabulary.types[i] = 3;
+    vocabulary.roles = {{"eos", static_cast<TokenId>(i)}};
+  }
+  return vocabulary;
+}
+
+TEST_CASE("byte-level BPE is read as the classes of GPT-2 and Qwen2 read it") {
+  for (const auto& [pre, name] :
+       {std::pair("gpt-2", "GPT2Tokenizer"), std::pair("qwen2", "Qwen2Tokenizer")}) {
+    CAPTURE(name);
+    test::TempFolder folder;
+    for (const char* file : {"vocab.json", "merges.txt"})
+      test::write_file(folder / file, read_class_file(file));
+    test::write_file(folder / "tokenizer_config.json",
+                     std::string(R"({"tokenizer_class": ")") + name + "\"}");
+    check_alike(Tokenizer(read_gguf_vocabulary(byte_pairs(pre), "model.gguf")),
+                Tokenizer::open(folder.path()));
+  }
+}
+
+TEST_CASE("the files of a vocabulary give its ids") {
+  GgufVocabulary gemma = vocabulary_of(read_spiece_model(read_class_file("gemma.model"), "g"));
+  gemma.add_space_prefix = false;
+  GgufVocabulary begins = byte_pairs("llama-bpe");
+  begins.roles.emplace_back("bos", begins.roles.front().second);
+  for (const GgufVocabulary& vocabulary :
+       {vocabulary_of(read_spiece_model(read_class_file("llama.model"), "l")), gemma,
+        byte_pairs("gpt-2"), byte_pairs("starcoder"), begins}) {
+    CAPTURE(vocabulary.model);
+    CAPTURE(vocabulary.pre);
+    test::TempFolder folder;
+    for (const auto& [name, content] : files_of_gguf_vocabulary(vocabulary, "model.gguf"))
+      test::write_file(folder / name, content);
+    check_alike(Tokenizer::open(folder.path()),
+                Tokenizer(read_gguf_vocabulary(vocabulary, "model.gguf")));
+  }
+}
+
+TEST_CASE("vocabularies that are not read are refused by name") {
+  const auto message = [](GgufVocabulary vocabulary) {
+    return test::message_of([&] { read_gguf_vocabulary(vocabulary, "m.gguf"); });
+  };
+  GgufVocabulary good = byte_pairs("gpt-2");
+  CHECK(message(good) == "(nothing thrown)");
+  GgufVocabulary bad = good;
+  bad.pre = "default";
+  CHECK(message(bad).starts_with("m.gguf: tokenizer.ggml.pre is \"default\", expected "));
+  bad = good;
+  bad.model = "rwkv";
+  CHECK(message(bad) == "m.gguf: tokenizer.ggml.model is \"rwkv\", expected llama or gpt2");
+  bad = good;
+  bad.types.pop_back();
+  CHECK(message(bad).find("types of tokens, expected one for each of") != std::string::npos);
+  bad = good;
+  bad.merges.emplace_back("x");
+  CHECK(message(bad) == "m.gguf: merge 'x', expected two tokens");
+  bad = good;
+  bad.roles = {{"bos", 100000}};
+  CHECK(message(bad).starts_with("m.gguf: token 100000 for bos, expected one of "));
+  bad = good;
+  bad.tokens.clear();
+  CHECK(message(bad) == "m.gguf: no tokenizer.ggml.tokens, expected some");
+}
+
+}  // namespace
+}  // namespace masque::text
