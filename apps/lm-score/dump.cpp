@@ -17,6 +17,7 @@ namespace {
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
+  bool pairs = false;
   std::string what = "hidden_states";
   std::string output;
 };
@@ -27,8 +28,16 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   evaluate::parse_dump_parts(o.what, request);
   if (o.output == "-") throw UsageError("-o: found '-', expected the name of a file");
   commands::check_sequences(o.sequences, command);
+  if (o.pairs && o.sequences.records)
+    throw UsageError("--pairs reads text and cannot be combined with --records");
+  commands::OpenModelOptions open = o.open;
+  open.decoder = o.pairs;
   const commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+      commands::open_model(open, open.model, !o.sequences.records, session);
+  if (o.pairs && opened.model->encoder() == nullptr) {
+    throw UsageError(fmt::format("--pairs needs an encoder–decoder with its decoder, found {}",
+                                 opened.description()));
+  }
   const model::HeadKind head = opened.model->design().head.kind;
   if (request.logits && (head == model::HeadKind::kNone || head == model::HeadKind::kText))
     throw InputError(o.open.model, model::missing_head(opened.model->design()) +
@@ -63,8 +72,11 @@ void declare_dump(cli::Command& tool) {
       "lm-score dump bert-base-uncased/ --what attentions --records ids.jsonl -o "
       "out.safetensors",
       "reads token ids instead of text");
+  c.example("lm-score dump t5-small/ --pairs --what attentions -o out.safetensors < pairs",
+            "of an encoder–decoder: weights of the encoder, of the decoder, and between them");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
+  c.flag("--pairs", o->pairs, std::string(commands::kPairsHelp));
   c.option("--what", "LIST", o->what,
            "what to write, separated by commas: hidden_states, logits, attentions");
   c.option("-o,--output", "FILE", o->output, "the safetensors file to write", cli::Need::kRequired);

@@ -20,6 +20,7 @@
 #include "commands/open_model.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
+#include "commands/sequences.hpp"
 #include "commands/text_stream.hpp"
 #include "evaluate/score/word_scores.hpp"
 #include "evaluate/states/cross_encoder.hpp"
@@ -327,8 +328,10 @@ class ScorePrinter {
 kernel::Activation open_pairs(const Options& o, const commands::OpenedModel& opened,
                               commands::Scoring& scoring, cli::Session& session) {
   if (scoring.options.kind != evaluate::ScoreKind::kMaskless) {
-    throw UsageError(fmt::format("--pairs needs a model with a regression head, found --kind {}",
-                                 evaluate::kind_name(scoring.options.kind)));
+    throw UsageError(
+        fmt::format("--pairs needs an encoder–decoder or a model with a regression head, found "
+                    "--kind {}",
+                    evaluate::kind_name(scoring.options.kind)));
   }
   if (!evaluate::refuses_long(scoring.options.policy))
     throw UsageError("--pairs: only with --policy error or skip");
@@ -344,21 +347,32 @@ kernel::Activation open_pairs(const Options& o, const commands::OpenedModel& ope
   return activation;
 }
 
-/// Throws InputError (message only) for a line without two columns.
-evaluate::Sentence pair_of(std::string_view line, const text::Tokenizer& tokenizer,
+/// Prepares the scores of targets given their sources. Throws UsageError for options of other
+/// pairs.
+void open_targets(const Options& o, commands::Scoring& scoring, cli::Session& session) {
+  if (o.activation)
+    throw UsageError("--activation applies to a regression head, not to an encoder–decoder");
+  if (o.scoring.begin.bos)
+    throw UsageError(
+        "--bos cannot be combined with an encoder–decoder, whose targets begin with "
+        "decoder_start_token_id");
+  if (!evaluate::refuses_long(scoring.options.policy))
+    throw UsageError("--pairs: only with --policy error or skip");
+  session.note("pairs of a source and its target, of which each token is scored");
+  scoring.given.push_back({"pairs", "true", false});
+}
+
+/// A line of two texts for the model. Throws InputError (message only) for another one.
+evaluate::Sentence pair_of(std::string_view line, const commands::OpenedModel& opened,
                            const evaluate::SentenceOptions& options) {
-  const auto columns = split_in_two(line, '\t');
-  if (!columns || columns->second.find('\t') != std::string_view::npos) {
-    throw InputError(
-        fmt::format("columns: {}, expected 2 with --pairs: two texts, separated by a tab",
-                    split(line, '\t').size()));
-  }
-  return encode_pair_sentence(tokenizer, columns->first, columns->second, options);
+  if (opened.model->encoder() != nullptr)
+    return commands::encode_target_line(line, opened, options);
+  const auto [first, second] = commands::pair_columns(line);
+  return encode_pair_sentence(*opened.tokenizer, first, second, options);
 }
 
 void check_options(const Options& o) {
   if (o.activation && !o.pairs) throw UsageError("--activation needs --pairs");
-  if (o.pairs && o.per_token) throw UsageError("--pairs and --per-token cannot be combined");
   if (o.pairs && o.word.per_word) throw UsageError("--pairs and --per-word cannot be combined");
   if (o.word.per_word) {
     if (o.per_token) throw UsageError("--per-token and --per-word cannot be combined");
@@ -375,7 +389,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   check_options(o);
   session.configure(o.open.common);
   cli::need_stream(command);
-  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  commands::OpenModelOptions open = o.open;
+  open.decoder = o.pairs;
+  const commands::OpenedModel opened = commands::open_model(open, open.model, true, session);
   commands::Scoring scoring = commands::make_scoring(o.scoring, o.open, opened, session);
   if (scoring.options.kind == evaluate::ScoreKind::kMaskless && (o.per_token || o.word.per_word)) {
     throw UsageError(
@@ -383,7 +399,9 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
                     o.per_token ? "--per-token" : "--per-word"));
   }
   std::optional<kernel::Activation> activation;
-  if (o.pairs) activation = open_pairs(o, opened, scoring, session);
+  const bool targets = opened.model->encoder() != nullptr;
+  if (targets) open_targets(o, scoring, session);
+  if (o.pairs && !targets) activation = open_pairs(o, opened, scoring, session);
   std::optional<WordRows> words;
   if (o.word.per_word) words.emplace(o.word, scoring, opened, session);
   ScorePrinter printer(o, opened, scoring, words ? &*words : nullptr, session);
@@ -399,8 +417,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     if (problem) return problem;
     evaluate::Sentence sentence;
     if (o.pairs) {
-      problem = input_error_message(
-          [&] { sentence = pair_of(line, *opened.tokenizer, scoring.sentence); });
+      problem = input_error_message([&] { sentence = pair_of(line, opened, scoring.sentence); });
       if (problem) return problem;
     } else {
       sentence = encode_sentence(*opened.tokenizer, text, scoring.sentence);
@@ -439,6 +456,9 @@ void declare_score(cli::Command& tool) {
             "estimated scores in one pass, from a model trained with lm-train classify");
   c.example("lm-score score cross-encoder/ --pairs < pairs",
             "how well the second text of each line fits the first");
+  c.example(
+      "lm-score score t5-small/ --pairs --per-token < pairs",
+      "an encoder–decoder: log-probabilities of the second text of each line, given the first");
   c.example("lm-score score gpt2/ --policy slide:512 < text",
             "reads long lines in overlapping windows");
   commands::add_open_options(c, o->open);
@@ -447,8 +467,9 @@ void declare_score(cli::Command& tool) {
   c.flag("--per-token", o->per_token,
          "one row per token; with --json, lists of tokens and their log-probabilities");
   c.flag("--pairs", o->pairs,
-         "each line is two texts, separated by a tab, which a model with a regression head (a "
-         "cross-encoder) reads at once");
+         "each line is two texts, separated by a tab: a source and the target that an "
+         "encoder–decoder scores, or what a model with a regression head (a cross-encoder) reads "
+         "at once");
   c.choice("--activation", o->activation, NameTable<kernel::Activation>(kPairActivations),
            "with --pairs: what becomes of the number [the folder's; else sigmoid, but none for a "
            "model of regression]");

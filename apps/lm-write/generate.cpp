@@ -118,12 +118,18 @@ class LinesToWrite {
     evaluate::Prompt prompt = prompts_.prompt(id, line);
     const Index size = std::ssize(prompt.ids);
     if (size == 0) return "no token, and the tokenizer has no token that begins a text";
+    const Index source = std::ssize(prompt.encoder_ids);
+    if (const model::Model* encoder = opened_.model->encoder()) {
+      const Index most = encoder->design().max_position_embeddings;
+      if (source == 0) return "a source without tokens, expected at least one";
+      if (most > 0 && source > most) return "source: " + evaluate::too_long(source, most);
+    }
     if (auto problem = size_problem(size)) return problem;
     if (generate_.max_length > 0 && size >= generate_.max_length)
       return evaluate::too_long(size, generate_.max_length - 1);
     const Index longest = size + evaluate::most_new_tokens(generate_, size);
-    make_room((limit() > 0 ? std::min(longest, limit()) : longest) *
-              std::max(o_.texts(), generate_.beams.num_beams));
+    make_room(source + (limit() > 0 ? std::min(longest, limit()) : longest) *
+                           std::max(o_.texts(), generate_.beams.num_beams));
     waiting_.push_back(std::move(prompt));
     return std::nullopt;
   }
@@ -172,12 +178,15 @@ cli::ExitCode run(const GenerateOptions& given, const cli::Command& command,
   cli::need_stream(command);
   // A row a text and token: weights come from memory for each of them.
   if (!o.masked()) kernel::choose_product(kernel::ProductChoice::kFewRows);
-  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  commands::OpenModelOptions open = o.open;
+  open.decoder = o.kind == Continuation::kCausal;
+  const commands::OpenedModel opened = commands::open_model(open, open.model, true, session);
   check_model(o, opened);
   check_generation_config(o, opened, session);
   std::optional<Sources> sources;
   if (o.source) sources.emplace(*o.source);
-  Prompts prompts(opened, o.kind, sources ? &*sources : nullptr, begins_texts(o, opened));
+  Prompts prompts(opened, o.kind, sources ? &*sources : nullptr, begins_texts(o, opened),
+                  target_begin(o, opened));
   GeneratedPrinter printer(o, opened, session);
   LinesToWrite lines(o, opened, prompts, printer);
   session.note(
@@ -209,6 +218,8 @@ void declare_generate(cli::Command& tool) {
             "beam search: the two best texts");
   c.example("lm-write generate gpt2/ --do-sample --top-p 0.9 --num-return-sequences 5 < prompts",
             "five samples of each line, with nucleus sampling (90 % of the probability)");
+  c.example("lm-write generate t5-small/ --num-beams 4 < sources",
+            "an encoder–decoder writes the target of each line");
   c.example("lm-write generate model/ --kind unilm < sources",
             "writes targets, with a model of lm-train --objective unilm --format pairs");
   c.example("lm-write generate bert/ --kind masked --how mask-predict --length 12 < prompts",

@@ -51,7 +51,6 @@ void need(bool given, bool fits, std::string_view option, std::string_view where
 
 void check_kind(const GenerateOptions& o) {
   const bool masked = o.masked();
-  need(o.source.has_value(), o.kind != Continuation::kCausal, "--source", "--kind unilm or masked");
   if (o.source == "-")
     throw UsageError("--source -: standard input has the lines that sources belong to; use a file");
   need(o.max_new_tokens.has_value(), !masked, "--max-new-tokens",
@@ -276,10 +275,13 @@ void declare_text_options(cli::Command& c, GenerateOptions& o) {
 
 void declare_generate_options(cli::Command& c, GenerateOptions& o) {
   c.choice("--kind", o.kind, NameTable<Continuation>(kKindNames),
-           "causal: each line is the beginning of a text; unilm: a source, and the target is "
-           "written; masked: a beginning, followed by masks");
+           "causal: each line is the beginning of a text, or the source of an encoder–decoder, "
+           "whose target is written; unilm: a source, and the target is written; masked: a "
+           "beginning, followed by masks");
   c.option("--source", "FILE", o.source,
            "sources, one line for each line of standard input, which then begins the target");
+  c.option("--decoder-start-token-id", "ID", o.decoder_start_token_id, cli::AllowedRange{0, 1e9},
+           "the token in front of the targets of an encoder–decoder [the model's]");
   declare_text_options(c, o);
   c.flag("--bos", o.bos,
          "put the bos (or eos) token in front if the template has no first token [if lm-train "
@@ -473,10 +475,36 @@ bool begins_texts(const GenerateOptions& o, const commands::OpenedModel& opened)
         opened.tokenizer->parts().path));
   }
   if (o.bos || o.no_bos || o.kind != Continuation::kCausal) return o.bos;
+  if (opened.model->encoder() != nullptr) return false;
   const auto config = store::ModelConfig::find(opened.path);
   const auto trained = config ? config->size(model::kBeginToken) : std::nullopt;
   const auto begin = evaluate::begin_token(*opened.tokenizer);
   return trained && begin && *trained == static_cast<std::uint64_t>(*begin);
+}
+
+std::optional<TokenId> target_begin(const GenerateOptions& o, const commands::OpenedModel& opened) {
+  const bool decodes = opened.model->encoder() != nullptr;
+  const bool causal = o.kind == Continuation::kCausal;
+  need(o.source.has_value(), decodes || !causal, "--source",
+       "--kind unilm or masked, or an encoder–decoder");
+  need(o.decoder_start_token_id.has_value(), decodes, "--decoder-start-token-id",
+       "an encoder–decoder");
+  if (!decodes) return std::nullopt;
+  need(o.bos || o.no_bos, false, "--bos and --no-bos", "models without an encoder");
+  const Index vocabulary = opened.model->design().vocab_size;
+  const auto checked = [&](std::int64_t id) {
+    if (id < vocabulary) return static_cast<TokenId>(id);
+    throw InputError(opened.path,
+                     fmt::format("decoder_start_token_id {}: not in the vocabulary of {} tokens",
+                                 id, vocabulary));
+  };
+  if (o.decoder_start_token_id) return checked(*o.decoder_start_token_id);
+  if (const auto stated = evaluate::read_generation_config(opened.path).decoder_start)
+    return checked(*stated);
+  if (const auto own = opened.model->design().source->start_token_id) return checked(*own);
+  throw InputError(opened.path,
+                   "no decoder_start_token_id and no bos_token_id in its files, expected one: it "
+                   "begins each target; use --decoder-start-token-id");
 }
 
 std::string generate_description(const GenerateOptions& o) {
@@ -523,7 +551,11 @@ std::string generate_provenance(const GenerateOptions& o, const commands::Opened
     json.member("early_stopping", name_in(evaluate::early_stopping_names(), beams.early_stopping));
   }
   evaluate::add_processors(o, json);
-  if (o.kind == Continuation::kCausal) json.member("bos", begins_texts(o, opened));
+  if (const auto begin = target_begin(o, opened)) {
+    json.member("decoder_start_token_id", *begin);
+  } else if (o.kind == Continuation::kCausal) {
+    json.member("bos", begins_texts(o, opened));
+  }
   return out;
 }
 
@@ -553,16 +585,28 @@ void Sources::check_count(std::uint64_t lines) const {
 }
 
 Prompts::Prompts(const commands::OpenedModel& opened, Continuation kind, const Sources* sources,
-                 bool bos)
-    : opened_(opened), kind_(kind), sources_(sources), encoder_(opened.tokenizer->id_encoder({})) {
+                 bool bos, std::optional<TokenId> target_begin)
+    : opened_(opened),
+      kind_(kind),
+      sources_(sources),
+      encoder_(opened.tokenizer->id_encoder({})),
+      target_begin_(target_begin) {
   const text::Tokenizer& tokenizer = *opened.tokenizer;
-  const bool pairs = kind == Continuation::kUnilm || sources != nullptr;
+  const bool pairs = !target_begin && (kind == Continuation::kUnilm || sources != nullptr);
   around_ = pairs ? text::pair_tokens(tokenizer) : text::template_tokens(tokenizer, 1);
   if (around_.before.empty()) begin_ = evaluate::begin_token(tokenizer);
   if (bos && begin_) around_.before.push_back(*begin_);
 }
 
 evaluate::Prompt Prompts::prompt(std::uint64_t id, std::string_view line) {
+  if (target_begin_) {
+    evaluate::Prompt out{.id = id, .ids = {*target_begin_}};
+    out.encoder_ids = around_.before;
+    encoder_.encode(sources_ != nullptr ? sources_->line(id) : line, out.encoder_ids);
+    out.encoder_ids.insert(out.encoder_ids.end(), around_.after.begin(), around_.after.end());
+    if (sources_ != nullptr) encoder_.encode(line, out.ids);
+    return out;
+  }
   evaluate::Prompt out{.id = id, .ids = around_.before};
   const bool pairs = kind_ == Continuation::kUnilm || sources_ != nullptr;
   encoder_.encode(sources_ != nullptr ? sources_->line(id) : line, out.ids);

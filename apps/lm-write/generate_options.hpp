@@ -50,8 +50,9 @@ class Sources {
 class Prompts {
  public:
   /// `sources` may be nullptr, and is borrowed like `opened`. `bos`: of kCausal, puts the token
-  /// that begins texts in front where the template has nothing.
-  Prompts(const commands::OpenedModel& opened, Continuation kind, const Sources* sources, bool bos);
+  /// that begins texts in front where the template has nothing. `target_begin`: target_begin().
+  Prompts(const commands::OpenedModel& opened, Continuation kind, const Sources* sources, bool bos,
+          std::optional<TokenId> target_begin);
 
   /// No ids: there is nothing to begin with.
   evaluate::Prompt prompt(std::uint64_t id, std::string_view line);
@@ -65,6 +66,7 @@ class Prompts {
   text::IdEncoder encoder_;
   text::TemplateTokens around_;
   std::optional<TokenId> begin_;
+  std::optional<TokenId> target_begin_;  ///< of an encoder–decoder: what begins its targets
 };
 
 // The options.
@@ -80,6 +82,7 @@ struct GenerateOptions : evaluate::GenerationSettings {
   /// Lists of ids as they are spelled; a word is one --bad-words-ids.
   std::optional<std::string> forced_eos, suppressed, begin_suppressed;
   std::vector<std::string> bad_words;
+  std::optional<std::int64_t> decoder_start_token_id;  ///< of encoder–decoders
   std::optional<std::uint64_t> seed;
   std::optional<evaluate::MaskedWay> how;
   std::optional<std::int64_t> length;
@@ -156,6 +159,11 @@ evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& options,
 /// nothing: as requested, else as the model's config.json says of its training. Throws UsageError
 /// if no such token is requested and the template has one.
 bool begins_texts(const GenerateOptions& options, const commands::OpenedModel& opened);
+/// The token in front of the targets of the encoder–decoder `opened`: as requested, else as its
+/// files say; nothing for other models. Throws InputError where nobody says, and UsageError for an
+/// option that another model does not have, or that does not fit.
+std::optional<TokenId> target_begin(const GenerateOptions& options,
+                                    const commands::OpenedModel& opened);
 /// "greedy, at most 20 tokens".
 std::string generate_description(const GenerateOptions& options);
 /// What decided the texts, as far as it was in force: members of a JSON object.

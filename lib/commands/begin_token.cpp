@@ -16,7 +16,7 @@ void add_begin(cli::Command& command, BeginOptions& options, std::string_view wi
 }
 
 bool begins_texts(const model::Design& design) {
-  if (design.streams == model::Streams::kTwo) return false;
+  if (design.streams == model::Streams::kTwo || design.source) return false;
   const model::HeadKind head = design.head.kind;
   return head == model::HeadKind::kCausal ||
          (head == model::HeadKind::kNone && design.mask == model::DefaultMask::kCausal);

@@ -23,8 +23,8 @@ struct BeginOptions {
 void add_begin(cli::Command& command, BeginOptions& options, std::string_view without = "");
 
 /// Whether texts for the model of `design` begin with such a token by default: causal models of one
-/// stream, which cannot predict the first token of a text without one. A model without a head
-/// counts by its own mask.
+/// stream, which cannot predict the first token of a text without one, but not decoders of
+/// encoder–decoders, whose targets begin otherwise. A model without a head counts by its own mask.
 bool begins_texts(const model::Design& design);
 
 /// The token for SentenceOptions::begin: the bos token of the tokenizer of `opened`, else its eos

@@ -163,7 +163,12 @@ void add_batch_tokens(cli::Command& command, OpenModelOptions& options) {
 
 std::string OpenedModel::description() const {
   const model::Design& design = model->design();
-  return fmt::format("{}, {} layers, {}, {}", design.family, design.num_hidden_layers,
+  const std::string layers =
+      model->encoder() == nullptr
+          ? fmt::format("{} layers", design.num_hidden_layers)
+          : fmt::format("{} + {} layers", model->encoder()->design().num_hidden_layers,
+                        design.num_hidden_layers);
+  return fmt::format("{}, {}, {}, {}", design.family, layers,
                      kernel::precision_name(model->precision()), head_text(design.head.kind));
 }
 
@@ -179,6 +184,7 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   if (options.mask) opened.options.masks = exchange::read_mask_layers(*options.mask);
   opened.options.keys = options.keys;
   opened.options.query = options.query;
+  opened.options.decoder = options.decoder;
   if (options.normalizer) {
     // Also an empty name is refused. How long a list must be the model says.
     for (const std::string& one : model::LayerList(*options.normalizer).choices())

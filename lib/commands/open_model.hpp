@@ -26,6 +26,7 @@ struct OpenModelOptions {
   std::optional<mask::KeySource> keys;    ///< --kv
   std::optional<mask::QueryStart> query;  ///< --query
   std::optional<std::string> normalizer;  ///< a name, or a list by layer
+  bool decoder = false;                   ///< ModelOptions::decoder: the command gives sources
   std::int64_t batch_tokens = 8192;       ///< tokens that run together
   std::optional<std::int64_t> digits;     ///< of results; see ResultFormat
   cli::CommonOptions common;              ///< threads, quiet and verbose
@@ -63,7 +64,8 @@ struct OpenedModel {
   /// throws UsageError where there is no tokenizer to find words.
   std::function<mask::Mask(std::span<const TokenId> ids)> mask_of;
 
-  /// Family, number of layers, precision and head: "bert, 12 layers, f32, masked head".
+  /// Family, number of layers, precision and head: "bert, 12 layers, f32, masked head"; of an
+  /// encoder–decoder "t5, 6 + 6 layers, …".
   std::string description() const;
 };
 

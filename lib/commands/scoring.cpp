@@ -78,8 +78,8 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
     evaluate::check_kind(score.kind, design, opened.options);
   });
   if (problem) throw InputError(opened.path, *problem);
-  const bool begins =
-      score.kind == evaluate::ScoreKind::kCausal && design.streams != model::Streams::kTwo;
+  const bool begins = score.kind == evaluate::ScoreKind::kCausal &&
+                      design.streams != model::Streams::kTwo && !design.source;
   scoring.sentence.begin = begin_token_of(
       options.begin, begins, opened,
       fmt::format("a {} with --kind {}", design.family, evaluate::kind_name(score.kind)), session);

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/file/file.hpp"
 #include "base/input/line_filter.hpp"
+#include "base/string/split.hpp"
 #include "base/thread/parallel.hpp"
 #include "commands/files.hpp"
 #include "commands/scoring.hpp"
@@ -128,6 +129,13 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
   return code;
 }
 
+/// What the decoder of `opened` reads to predict each token of the target: all but the last.
+evaluate::Sentence decoder_input_of(std::string_view line, const OpenedModel& opened,
+                                    const evaluate::SentenceOptions& options) {
+  const evaluate::Sentence sentence = encode_target_line(line, opened, options);
+  return evaluate::part_of(sentence, 0, sentence.tokens() - 1);
+}
+
 cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         const cli::Command& command, const SequenceWork& sequences,
                         cli::Session& session) {
@@ -136,7 +144,13 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
   evaluate::ShortenedTexts shortened;
   LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    evaluate::Sentence sentence = evaluate::encode_sentence(*opened.tokenizer, line, how);
+    evaluate::Sentence sentence;
+    if (opened.model->encoder() != nullptr) {
+      auto problem = input_error_message([&] { sentence = decoder_input_of(line, opened, how); });
+      if (problem) return problem;
+    } else {
+      sentence = evaluate::encode_sentence(*opened.tokenizer, line, how);
+    }
     if (auto problem = fit(sentence, longest, o.policy, shortened)) return problem;
     if (sentence.size() == 0 && o.skip_empty) return std::nullopt;
     if (sentence.size() == 0) return "no tokens, expected at least one";
@@ -152,6 +166,25 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
 }
 
 }  // namespace
+
+std::pair<std::string_view, std::string_view> pair_columns(std::string_view line) {
+  const auto columns = split_in_two(line, '\t');
+  if (columns && columns->second.find('\t') == std::string_view::npos) return *columns;
+  throw InputError(fmt::format("columns: {}, expected 2 with {}: two texts, separated by a tab",
+                               split(line, '\t').size(), field("pairs")));
+}
+
+evaluate::Sentence encode_target_line(std::string_view line, const OpenedModel& opened,
+                                      const evaluate::SentenceOptions& options) {
+  const auto [source, target] = pair_columns(line);
+  const model::Design& design = opened.model->design();
+  evaluate::Sentence sentence =
+      evaluate::encode_target_sentence(*opened.tokenizer, source, target, options, *design.source);
+  const Index longest = opened.model->encoder()->design().max_position_embeddings;
+  if (longest > 0 && std::ssize(sentence.source) > longest)
+    throw InputError("source: " + evaluate::too_long(std::ssize(sentence.source), longest));
+  return sentence;
+}
 
 std::optional<std::string> fit(evaluate::Sentence& sentence, Index limit, SequencePolicy policy,
                                evaluate::ShortenedTexts& shortened) {
@@ -178,6 +211,7 @@ evaluate::Sequence sequence_of(evaluate::Sentence sentence, std::uint64_t number
                               .ids = std::move(sentence.ids),
                               .segments = std::move(sentence.segments),
                               .positions = {},
+                              .source = std::move(sentence.source),
                               .mask = {},
                               .pieces = std::move(sentence.pieces),
                               .spans = std::move(sentence.spans),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "commands/begin_token.hpp"
@@ -33,6 +34,21 @@ struct SequenceOptions {
   SequencePolicy policy = SequencePolicy::kError;  ///< besides the policy of the stream
   bool skip_empty = false;  ///< text without a token is left out; else it is refused
 };
+
+/// Declares what --pairs does where sequences are read.
+inline constexpr std::string_view kPairsHelp =
+    "each line is a source and its target, separated by a tab, for an encoder–decoder; without it "
+    "the encoder alone is run";
+
+/// The two texts of `line`, separated by a tab. Throws InputError (message only) for a line without
+/// two columns.
+std::pair<std::string_view, std::string_view> pair_columns(std::string_view line);
+
+/// The `line` of a source and a target as the model of `opened`, an encoder–decoder, gets it:
+/// encode_target_sentence() with `options`. Throws as that and pair_columns() do, and InputError
+/// (message only) for a source beyond the positions of the encoder.
+evaluate::Sentence encode_target_line(std::string_view line, const OpenedModel& opened,
+                                      const evaluate::SentenceOptions& options);
 
 /// How a model of `design` numbers the positions of records.
 records::PositionRule position_rule(const model::Design& design);

@@ -389,6 +389,12 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
       found_(model::find_tensors(plan_, checkpoint_, names_)),
       edit_(checkpoint_) {
   store::check_whole_gguf(checkpoint_);
+  if (!model::has_class_of_plan(family_)) {
+    throw UsageError(fmt::format(
+        "cannot make this model {}: its decoder reads the states of its encoder, which is no model "
+        "of its own",
+        wider() ? "wider" : "deeper"));
+  }
   const model::Design& before = found_.design;
   settings_ = {before, wider() ? wider_design(before, request.factor, request.width) : before,
                request.width, request.seed};

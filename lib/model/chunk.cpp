@@ -79,6 +79,13 @@ void join(std::vector<Index>& all, std::span<const Index> given, std::size_t bef
   all.resize(after, fallback);
 }
 
+void join(std::vector<std::vector<TokenId>>& all, std::span<const TokenId> given,
+          std::size_t before) {
+  if (all.empty() && given.empty()) return;
+  all.resize(before);
+  all.emplace_back(given.begin(), given.end());
+}
+
 void join(std::vector<std::optional<mask::Mask>>& all, const std::optional<mask::Mask>& given,
           std::size_t before) {
   if (all.empty() && !given) return;
@@ -101,6 +108,7 @@ Index Batch::add(std::span<const TokenId> sequence, const SequenceParts& parts) 
   join(segments, parts.segments, before, ids.size(), 0);
   join(masks, parts.mask, count);
   join(query_masks, parts.query_mask, count);
+  join(sources, parts.source, count);
   return static_cast<Index>(before);
 }
 
@@ -112,6 +120,8 @@ void Observer::attention_rows(Index, Index, Index, const AttentionRows<float>&) 
 void Observer::attention_rows(Index, Index, Index, const AttentionRows<double>&) {}
 void Observer::attention(Index, Index, Index, MatrixView<const float>) {}
 void Observer::attention(Index, Index, Index, MatrixView<const double>) {}
+void Observer::source_attention(Index, Index, Index, MatrixView<const float>) {}
+void Observer::source_attention(Index, Index, Index, MatrixView<const double>) {}
 void Observer::logits(Index, Index, MatrixView<const float>) {}
 void Observer::logits(Index, Index, MatrixView<const double>) {}
 void Observer::last_states(Index, Index, MatrixView<const float>) {}

@@ -216,6 +216,16 @@ struct LatentDesign {
   bool operator==(const LatentDesign&) const = default;
 };
 
+/// What the decoder of an encoder–decoder has: its layers read the last states of an encoder,
+/// between attention and feed-forward layer. Vaswani et al. 2017, arXiv:1706.03762.
+struct SourceDesign {
+  std::optional<Index> start_token_id;  ///< the token in front of a target; none: not stated
+  /// A target whose tokens are given begins with its last one instead (mBART's language).
+  bool begins_with_last = false;
+
+  bool operator==(const SourceDesign&) const = default;
+};
+
 /// What only the family `masque` has. Names are those of nn's registries.
 struct VariantDesign {
   /// What layers may read: one for all or a list; a mask may leave words and seed to each text
@@ -376,6 +386,7 @@ struct Design {
   Index unused_relative_rows = 0;
   Index relative_max_distance = 0;  ///< tokens; beyond it all share the last bucket
   Index distance_clamp = 0;         ///< XLNet's clamp_len: distances beyond it count as it; 0: none
+  bool relative_backwards = false;  ///< all buckets are of keys up to the query: T5's decoder
   // DeBERTa
   bool content_to_position = false;  ///< pos_att_type has c2p: queries meet distances
   bool position_to_content = false;  ///< pos_att_type has p2c: keys meet distances
@@ -388,8 +399,9 @@ struct Design {
   // GAU
   Index attention_key_size = 0;  ///< s: columns of queries and keys
 
-  VariantDesign variants;          ///< what only the family `masque` has
-  HeadDesign head;                 ///< kNone: the model has none
+  std::optional<SourceDesign> source;  ///< a decoder that reads the states of an encoder
+  VariantDesign variants;              ///< what only the family `masque` has
+  HeadDesign head;                     ///< kNone: the model has none
   std::string missing_head;        ///< for HeadKind::kNone: what the checkpoint lacks for a head
   std::vector<std::string> notes;  ///< what else to know of the checkpoint, one line each
 

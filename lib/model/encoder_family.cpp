@@ -117,9 +117,9 @@ std::string bare_head_evidence(const HeadDesign& head, const FamilyConfig& confi
                                std::string_view decoder) {
   const std::vector<std::string> classes = config.raw().architectures();
   const auto predicts = [](const std::string& name) {
-    constexpr std::array<std::string_view, 7> kEnds{
+    constexpr std::array<std::string_view, 8> kEnds{
         "LMHeadModel",      "ForCausalLM", "ForMaskedLM", "ForPreTraining",
-        "DoubleHeadsModel", "ModelLM",     "DreamModel"};
+        "DoubleHeadsModel", "ModelLM",     "DreamModel",  "ForConditionalGeneration"};
     return std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); });
   };
   const bool saved = classes.empty() || std::ranges::any_of(classes, predicts);

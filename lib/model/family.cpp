@@ -109,6 +109,11 @@ std::string class_name(const Family& family, std::string_view model_type, HeadKi
   return fmt::format("{}{}", family.classes[static_cast<std::size_t>(at)], ending);
 }
 
+bool has_class_of_plan(const Family& family) {
+  const auto alone = [](const HeadClass& known) { return known.kind == HeadKind::kNone; };
+  return family.decoder == nullptr || std::ranges::any_of(family.heads, alone);
+}
+
 bool in_transformers(const Family& family) {
   constexpr std::array<std::string_view, 6> kOwn{"dream",  "gau_alpha", "llada",
                                                  "masque", "neobert",   "tta"};

@@ -81,7 +81,7 @@ struct HeadPlan {
 /// Tensors that are left out on purpose.
 struct Skipped {
   std::string prefix;  ///< prefix of their names
-  std::string what;    ///< "the decoder"
+  std::string what;    ///< "the decoder", for a note; empty: there is none
   /// Their sizes follow the number of layers: a deeper model cannot have them.
   bool by_layer = false;
 };
@@ -159,6 +159,9 @@ struct Family {
   /// The name of a family whose files have the same names for most tensors: without a config.json
   /// both are one.
   std::string_view like = {};
+  /// Of encoder–decoders, whose encoder `plan` gives: the plan of the decoder, with Design::source.
+  /// nullptr: there is none. Throws as `plan`.
+  ModelPlan (*decoder)(const FamilyConfig& config) = nullptr;
 };
 
 /// The rule of a word table that is normal with the initializer_range of `config`, the row of the
@@ -173,6 +176,9 @@ double start_range(const FamilyConfig& config);
 /// of `family`, of an unknown type for the family's first: "BertForMaskedLM". Empty if there is
 /// none.
 std::string class_name(const Family& family, std::string_view model_type, HeadKind head);
+/// Whether `family` has a class for what its `plan` describes: always, but for encoder–decoders
+/// whose encoder is no class of its own. What trains or grows an encoder alone needs one.
+bool has_class_of_plan(const Family& family);
 /// Whether transformers has `family`; else masque alone has it.
 bool in_transformers(const Family& family);
 

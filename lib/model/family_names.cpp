@@ -83,6 +83,12 @@ class Collector {
     names_.input_table = table(Role::kWordTable);
     names_.position_table = table(Role::kPositionTable);
     names_.segment_table = table(Role::kSegmentTable);
+    for (const ModelPlan& decoder : decoders_) {
+      for (const TensorRow& row : decoder.rows) {
+        if (row.roles.front() == Role::kPositionTable)
+          names_.decoder_positions = written(row.name) + ending_of(row.parts);
+      }
+    }
     names_.computed_positions = names_.position_table.empty() && !plan.computed.empty();
     if (names_.computed_positions) names_.position_table = plan.computed.front().name;
     if (!names_.position_table.empty()) names_.position_field = files.position_field;
@@ -111,8 +117,9 @@ class Collector {
         const std::string least =
             family.files.least_config.empty() ? "" : fmt::format(", {}", family.files.least_config);
         const std::string text = fmt::format(R"({{"model_type": "{}"{}{}}})", type, least, members);
-        plans_.push_back(
-            family.plan(FamilyConfig(store::ModelConfig::parse(text, std::string(type)))));
+        const FamilyConfig config(store::ModelConfig::parse(text, std::string(type)));
+        plans_.push_back(family.plan(config));
+        if (family.decoder != nullptr) decoders_.push_back(family.decoder(config));
       };
       add_plan("");
       for (const std::string_view members : family.files.wide_configs)
@@ -211,6 +218,10 @@ class Collector {
         if (seen.insert(pattern).second) all.push_back(std::move(pattern));
       }
     };
+    for (const ModelPlan& plan : decoders_) {
+      std::ranges::for_each(plan.rows, add);
+      for (const HeadPlan& head : plan.heads) std::ranges::for_each(head.rows, add);
+    }
     for (const ModelPlan& plan : plans_) {
       std::ranges::for_each(plan.rows, add);
       for (const HeadPlan& head : plan.heads)
@@ -241,6 +252,7 @@ class Collector {
   const Family& family_;
   bool is_own_;
   std::vector<ModelPlan> plans_;
+  std::vector<ModelPlan> decoders_;  ///< of encoder–decoders
   std::vector<const Family*> like_;  ///< families whose names these are, too
   FamilyNames names_;
 };

@@ -37,6 +37,7 @@ struct FamilyNames {
   std::string input_table;               ///< "~embeddings.word_embeddings.weight", [V, E]
   std::string position_table;            ///< empty if there is none
   std::string segment_table;             ///< empty if there is none
+  std::string decoder_positions = {};    ///< a decoder's own table; empty if there is none
   std::string decoder_weight;            ///< output matrix, usually tied to the input table
   /// Other names of the input table, in the order in which readers take them.
   std::vector<std::string> input_spellings = {};

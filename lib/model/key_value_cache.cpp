@@ -56,6 +56,7 @@ typename KeyValues<T>::Sequence KeyValues<T>::copy_of(const Sequence& source,
   copy.next_position = source.next_position;
   copy.longest = source.longest;
   copy.segments = source.segments;
+  copy.source = source.source;
   copy.numbers = source.numbers;
   copy.layers.resize(source.layers.size());
   const Index length = std::ssize(source.numbers);
@@ -166,6 +167,19 @@ MatrixView<T> KeyValues<T>::keys(Index layer, Index sequence) {
 template <class T>
 MatrixView<T> KeyValues<T>::values(Index layer, Index sequence) {
   return this->layer(layer, sequence).values.view().middle_rows(0, length(sequence));
+}
+
+template <class T>
+void KeyValues<T>::begin_source(Index sequence) {
+  one(sequence).source = std::make_shared<std::vector<Layer>>(one(sequence).layers.size());
+}
+
+template <class T>
+void KeyValues<T>::put_source(Index layer, Index sequence, MatrixView<const T> keys,
+                              MatrixView<const T> values) {
+  Layer& own = (*one(sequence).source)[static_cast<std::size_t>(layer)];
+  own.keys = Matrix<T>::copy(keys);
+  own.values = Matrix<T>::copy(values);
 }
 
 StreamRows last_rows(const StreamRows& whole, const StreamRows& added) {

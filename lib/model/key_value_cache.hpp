@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,23 @@ class KeyValues final : public KeyValueCache {
   /// Values (tokens, width) in the same way, of `sequence` in layer `layer`.
   MatrixView<T> values(Index layer, Index sequence);
 
+  /// Makes room for the keys and values of the source of `sequence` (SourceDesign), of all layers.
+  void begin_source(Index sequence);
+  /// Whether `sequence` has a source: begin_source() was called for what it continues.
+  bool has_source(Index sequence) const { return one(sequence).source != nullptr; }
+  /// Copies `keys` and `values` (tokens of the source, width) into layer `layer` of `sequence`,
+  /// which shares them with what select() makes of it. Threads as of put().
+  void put_source(Index layer, Index sequence, MatrixView<const T> keys,
+                  MatrixView<const T> values);
+  /// Keys of all tokens of the source of `sequence` in layer `layer`; valid as long as the cache.
+  MatrixView<const T> source_keys(Index layer, Index sequence) const {
+    return (*one(sequence).source)[static_cast<std::size_t>(layer)].keys.view();
+  }
+  /// Values in the same way, of `layer` of `sequence`.
+  MatrixView<const T> source_values(Index layer, Index sequence) const {
+    return (*one(sequence).source)[static_cast<std::size_t>(layer)].values.view();
+  }
+
  private:
   struct Layer {
     Matrix<T> keys, values;  ///< with room for more rows
@@ -59,6 +77,7 @@ class KeyValues final : public KeyValueCache {
     std::vector<Index> segments;
     /// Numbers of the tokens: equal where sequences were the same.
     std::vector<std::uint64_t> numbers;
+    std::shared_ptr<std::vector<Layer>> source;  ///< nullptr: none
   };
 
   const Sequence& one(Index sequence) const { return all_[static_cast<std::size_t>(sequence)]; }

@@ -107,6 +107,13 @@ constexpr KnownKeys kKnownKeys[] = {
     {"", "add_cross_attention", "false", "whether another model's states are read"},
     {"t5 xlnet", "max_position_embeddings", kAny},
     {"t5", "tie_word_embeddings num_decoder_layers scale_decoder_outputs", kAny},
+    // Of the decoder, and of classes before those of transformers.
+    {"bart",
+     "add_bias_logits add_final_layer_norm classif_dropout decoder_attention_heads "
+     "decoder_ffn_dim decoder_layerdrop decoder_layers encoder_layerdrop extra_pos_embeddings "
+     "force_bos_token_to_be_generated normalize_before normalize_embedding save_step "
+     "static_position_embeddings tie_word_embeddings",
+     kAny},
     {"t5", "dense_act_fn", "", "another activation than feed_forward_proj", is_own_activation},
     {"t5", "is_gated_act", "", "another feed-forward layer than feed_forward_proj", is_own_gate},
     {"distilbert", "sinusoidal_pos_embds", kAny},  // the file has the table

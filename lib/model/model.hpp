@@ -22,6 +22,7 @@ struct SequenceParts {
   std::span<const Index> segments;       ///< token types, one a token
   std::optional<mask::Mask> mask;        ///< (tokens, tokens)
   std::optional<mask::Mask> query_mask;  ///< (tokens, tokens), of the query stream
+  std::span<const TokenId> source = {};  ///< tokens for the encoder, of encoder–decoders
 };
 
 /// Sequences one after the other, without padding.
@@ -45,6 +46,9 @@ struct Batch {
   /// layer on, each of the sphere's size, instead of what the model makes of the first token. Of
   /// an empty one, and with an empty list, the model makes them.
   std::vector<std::vector<double>> latents;
+  /// Of a decoder with SourceDesign, one a sequence: the tokens that its encoder reads, at least
+  /// one. Empty: a cache has read them, in a run with at least one token of each sequence.
+  std::vector<std::vector<TokenId>> sources;
 
   /// Number of sequences.
   Index sequences() const { return static_cast<Index>(begins.size()) - 1; }
@@ -89,8 +93,10 @@ class KeyValueCache {
 /// Which results are wanted: the observer is given them, but for log-probabilities of `targets`,
 /// which Model::run returns.
 struct Request {
-  bool hidden_states = false;     ///< embeddings and every layer, as transformers lists them
-  bool attentions = false;        ///< weights of every layer and head, but not of a query stream
+  bool hidden_states = false;  ///< embeddings and every layer, as transformers lists them
+  bool attentions = false;     ///< weights of every layer and head, but not of a query stream
+  /// Weights of every layer and head over the tokens of the source (SourceDesign).
+  bool source_attentions = false;
   bool attention_rows = false;    ///< with `attentions`: what the weights came from
   bool attention_scores = false;  ///< with `attention_rows`: the scores themselves
   bool logits = false;            ///< the logits of `rows`; with a discriminator one a row
@@ -158,6 +164,12 @@ class Observer {
   /// Whether logits() may be called for different sequences by several threads at once; else one
   /// call comes after the other.
   virtual bool takes_logits_at_once() const { return false; }
+  /// The `weights` (queries, tokens of the source) of `head` of `layer` and `sequence`.
+  virtual void source_attention(Index sequence, Index layer, Index head,
+                                MatrixView<const float> weights);
+  /// `weights` over the source of `head` of `layer` and `sequence`, of f64 models.
+  virtual void source_attention(Index sequence, Index layer, Index head,
+                                MatrixView<const double> weights);
   /// Logits of the request's rows `first` …, which lie in `sequence`: `rows` (rows, vocabulary), or
   /// (rows, 1) of heads with one number. Those of a sequence may come in several calls.
   virtual void logits(Index sequence, Index first, MatrixView<const float> rows);
@@ -190,6 +202,9 @@ struct ModelOptions {
   std::optional<mask::QueryStart> query;  ///< none: the model's
   std::string normalizer;                 ///< "log_n(base=512)"; empty: the model's
   std::optional<TokenId> mask_token_id;   ///< for QueryStart::kPosition; none: the design's
+  /// Of an encoder–decoder, if the checkpoint has its decoder: the model is the decoder, with the
+  /// encoder that it reads. False: the encoder alone.
+  bool decoder = false;
 };
 
 /// A loaded model. Immutable: `run` may be called from several threads.
@@ -201,6 +216,8 @@ class Model {
   virtual const Design& design() const = 0;
   /// The precision of its products; with kF64 the observer is given double, else float.
   virtual kernel::Precision precision() const = 0;
+  /// The encoder whose states the model reads (SourceDesign); nullptr: none. As valid as this.
+  virtual const Model* encoder() const { return nullptr; }
   /// Tensors of the checkpoint that nothing uses.
   virtual const std::vector<std::string>& unused() const = 0;
 
@@ -227,7 +244,8 @@ class Model {
 };
 
 /// Loads the checkpoint at `path` (load_model) and prepares its weights, to run with `options`.
-/// Throws as load_model; UsageError for options that do not fit the model.
+/// Throws as load_model; UsageError for options that do not fit the model; with
+/// ModelOptions::decoder they may change nothing but the precision of encoder–decoders.
 std::unique_ptr<Model> open_model(const std::string& path, const ModelOptions& options = {});
 
 }  // namespace masque::model

@@ -69,7 +69,7 @@ void PassMemory<T>::shrink() {
 template <class T>
 Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
               const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk,
-              KeyValues<T>* cache)
+              KeyValues<T>* cache, const SourceStates<T>* sources)
     : model_(model),
       design_(model.design),
       masks_(masks),
@@ -79,6 +79,7 @@ Pass<T>::Pass(const PreparedModel<T>& model, const LayerMasks& masks, const Pass
       observer_(observer),
       chunk_(chunk),
       cache_(cache),
+      sources_(sources),
       memory_(PassMemory<T>::own().layer) {
   const auto rows = [&](const std::vector<Index>& all) {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(chunk_.first_row);
@@ -495,10 +496,16 @@ void Pass<T>::attend_sequence(Index layer, const StreamRows& stream, const HeadS
   if (model_.materialized_attention && !mean) {
     return attend_materialized(layer, stream, sequence, problem, terms.get(), out, visit);
   }
+  evaluate(problem, out, visit);
+}
+
+template <class T>
+void Pass<T>::evaluate(const nn::AttentionProblem<T>& problem, MatrixView<T> out,
+                       const nn::WeightsVisitor<T>& visit) const {
   // With a cache the others of a text's rows were evaluated before: rounding differs anyway.
   if (cache_ != nullptr && !visit && nn::fits_row_attention(problem))
     return nn::row_attention(problem, out);
-  nn::evaluate_attention(nn::choose_evaluation(keys), problem, out, visit);
+  nn::evaluate_attention(nn::choose_evaluation(problem.key.rows), problem, out, visit);
 }
 
 template <class T>
@@ -537,12 +544,71 @@ void Pass<T>::attend(Index layer, const Stream& stream, const Stream& /*source*/
     attend_sequence(layer, queries, heads, projected, s, maps[static_cast<std::size_t>(s)].get(),
                     context);
   };
+  each_sequence(work);
+}
+
+template <class T>
+template <class Work>
+void Pass<T>::each_sequence(const Work& work) const {
   // A few long sequences are split inside, by heads.
-  if (stream.sequences() >= Index{2} * kernel::threads()) {
-    kernel::parallel_items(stream.sequences(), work);
+  if (chunk_.sequences() >= Index{2} * kernel::threads()) {
+    kernel::parallel_items(chunk_.sequences(), work);
   } else {
-    for (Index s = 0; s < stream.sequences(); ++s) work(s);
+    for (Index s = 0; s < chunk_.sequences(); ++s) work(s);
   }
+}
+
+template <class T>
+void Pass<T>::read_source(Index l, const Stream& stream, MatrixView<const T> input,
+                          MatrixView<T> context) {
+  const PreparedLayer<T>& weights = model_.layer(l);
+  const HeadSizes heads = head_sizes(design_);
+  const Index key_width = heads.key_heads * heads.head_size;
+  const MatrixView<T> query =
+      resized(memory_.projected, input.rows, weights.source_query.outputs());
+  weights.source_query.forward(input, query);
+  MatrixView<T> both;
+  const auto own_rows = [&](Index s) {
+    const auto at = [&](Index i) { return sources_->begins[static_cast<std::size_t>(i)]; };
+    const Index first = chunk_.first_sequence;
+    return both.middle_rows(at(first + s) - at(first), at(first + s + 1) - at(first + s));
+  };
+  if (sources_ != nullptr) {
+    const auto first = static_cast<std::size_t>(chunk_.first_sequence);
+    const Index begin = sources_->begins[first];
+    const Index rows =
+        sources_->begins[first + static_cast<std::size_t>(chunk_.sequences())] - begin;
+    both = resized(memory_.source_projected, rows, weights.source_key_value.outputs());
+    weights.source_key_value.forward(sources_->states.view().middle_rows(begin, rows), both);
+  }
+  each_sequence([&](Index s) {
+    const Index number = chunk_.first_sequence + s;
+    MatrixView<const T> key, value;
+    if (sources_ != nullptr) {
+      key = own_rows(s).middle_columns(0, key_width);
+      value = own_rows(s).middle_columns(key_width, both.columns - key_width);
+      if (cache_ != nullptr) cache_->put_source(l, number, key, value);
+    } else {
+      key = cache_->source_keys(l, number);
+      value = cache_->source_values(l, number);
+    }
+    if (stream.count(s) == 0) return;
+    const auto own = [&](MatrixView<T> x) {
+      return x.middle_rows(stream.begin(s), stream.count(s));
+    };
+    nn::AttentionProblem<T> problem =
+        attention_problem<T>(design_, l, heads, own(query), key, value);
+    problem.normalizer = settings_.normalizers[static_cast<std::size_t>(l)].get();
+    problem.bf16 = model_.precision == kernel::Precision::kBf16;
+    nn::WeightsVisitor<T> visit;
+    if (request_.source_attentions && observer_ != nullptr) {
+      visit = [&, number](Index head, MatrixView<const T> seen) {
+        note_overflow(seen);
+        observer_->source_attention(number, l, head, seen);
+      };
+    }
+    evaluate(problem, own(context), visit);
+  });
 }
 
 template void Repeats::forward(const kernel::Linear<float>&, MatrixView<const float>,

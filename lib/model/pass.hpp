@@ -66,6 +66,13 @@ struct PassSettings {
   }
 };
 
+/// The states of an encoder that the sequences of a batch read (SourceDesign).
+template <class T>
+struct SourceStates {
+  Matrix<T> states;           ///< (tokens of all sources, hidden size)
+  std::vector<Index> begins;  ///< the first row of each sequence's source, and the end
+};
+
 /// Rows that go through the layers together, and their states.
 template <class T>
 struct Stream : StreamRows {
@@ -94,11 +101,12 @@ class Pass {
 
   /// The pass of `chunk` of `batch` through `model` under `masks`, for `request`. `settings` has
   /// one normalizer a layer. `observer` may be nullptr. `cache`: what the sequences begin with,
-  /// extended by the batch; or nullptr. All are borrowed for the life of the pass. Positions of the
-  /// batch are numbered already.
+  /// extended by the batch; or nullptr. `sources`: what a design with SourceDesign reads, of every
+  /// sequence of the batch; nullptr: the cache has it. All are borrowed for the life of the pass.
+  /// Positions of the batch are numbered already.
   Pass(const PreparedModel<T>& model, const LayerMasks& masks, const PassSettings& settings,
        const Batch& batch, const Request& request, Observer* observer, const Chunk& chunk,
-       KeyValues<T>* cache);
+       KeyValues<T>* cache, const SourceStates<T>* sources = nullptr);
 
   /// Fills `last` (wanted rows of the chunk, last_width()): their last states, after the final
   /// norm. Once. Throws InputError for ids and positions beyond the tables, UsageError for masks
@@ -150,7 +158,9 @@ class Pass {
   /// hidden states are requested.
   void show_states(Index state, const Stream& stream) const;
   /// Whether hidden states or attention weights are requested.
-  bool shows() const { return request_.hidden_states || request_.attentions; }
+  bool shows() const {
+    return request_.hidden_states || request_.attentions || request_.source_attentions;
+  }
   /// The norm after the last layer; nullptr: none.
   const PreparedNorm<T>* final_norm() const { return present(model_.final_norm); }
   /// `last` itself: states before the final norm are not kept.
@@ -218,6 +228,9 @@ class Pass {
   /// the weights if they are requested.
   void attend(Index l, const Stream& stream, const Stream& source, const HeadSizes& heads,
               const Projected<T>& projected, MatrixView<T> context);
+  /// `context` (rows of `stream`, context_width()) ← attention of layer `l` with queries from
+  /// `input` over the states of each sequence's source. Shows the weights if they are requested.
+  void read_source(Index l, const Stream& stream, MatrixView<const T> input, MatrixView<T> context);
   /// `context` ← the mixer of layer `l` on `x`, both (rows of `stream`, hidden size), sequence by
   /// sequence.
   void mix(Index l, const Stream& stream, MatrixView<const T> x, MatrixView<T> context);
@@ -235,6 +248,12 @@ class Pass {
                        MatrixView<T> context);
   nn::AttentionProblem<T> problem_of(Index layer, const StreamRows& stream, const HeadSizes& heads,
                                      const Projected<T>& projected, Index sequence) const;
+  /// `out` ← the attention of `problem`, of one sequence; `visit` may be empty.
+  void evaluate(const nn::AttentionProblem<T>& problem, MatrixView<T> out,
+                const nn::WeightsVisitor<T>& visit) const;
+  /// Calls work(s) for the sequences of the chunk: several at a time where there are enough.
+  template <class Work>
+  void each_sequence(const Work& work) const;
   /// Attention beyond nn::AttentionProblem; `terms` may be null.
   void attend_materialized(Index layer, const StreamRows& stream, Index sequence,
                            const nn::AttentionProblem<T>& problem, nn::PositionTerms<T>* terms,
@@ -265,6 +284,7 @@ class Pass {
   mutable std::atomic<bool> overflowed_{false};  // set by several threads
   const Chunk& chunk_;
   KeyValues<T>* cache_;
+  const SourceStates<T>* sources_;
   StreamRows cached_;  ///< with a cache: all tokens of the sequences
   StreamRows added_;   ///< those of them that are rows of content_
 

@@ -94,6 +94,7 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   to.key_norm = {design.norm, from.key_norm};
   to.attention_norm = {design.norm, from.attention_norm};
   to.feed_forward_norm = {design.norm, from.feed_forward_norm};
+  to.source_norm = {design.norm, from.source_norm};
   to.convolution_norm = {design.norm, from.convolution_norm};
   to.attention_output_norm = {design.norm, from.attention_output_norm};
   to.feed_forward_output_norm = {design.norm, from.feed_forward_output_norm};
@@ -128,6 +129,14 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
     steps.emplace_back([&, precision] {
       to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
     });
+  }
+  if (design.source) {
+    steps.emplace_back([&, precision] { to.source_query = single(from.source_query, precision); });
+    steps.emplace_back([&, precision] {
+      to.source_key_value = stacked<T, 2>({&from.source_key, &from.source_value}, precision);
+    });
+    steps.emplace_back(
+        [&, precision] { to.source_output = single(from.source_output, precision); });
   }
   to.sinks = from.sinks;
   if (from.router.weight) return add_expert_steps(from, precision, to, steps);

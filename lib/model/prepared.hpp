@@ -48,11 +48,15 @@ struct PreparedParts {
 /// The LayerWeights of one layer, dense layers packed. What a design does not have is empty.
 template <class T>
 struct PreparedLayer {
-  kernel::Linear<T> query;         ///< LayerWeights::query
-  kernel::Linear<T> key_value;     ///< keys, then values, side by side
-  kernel::Linear<T> output;        ///< LayerWeights::output
-  PreparedNorm<T> query_norm,      ///< LayerWeights::query_norm
-      key_norm;                    ///< LayerWeights::key_norm
+  kernel::Linear<T> query;             ///< LayerWeights::query
+  kernel::Linear<T> key_value;         ///< keys, then values, side by side
+  kernel::Linear<T> output;            ///< LayerWeights::output
+  kernel::Linear<T> source_query;      ///< LayerWeights::source_query
+  kernel::Linear<T> source_key_value;  ///< keys, then values, side by side, of an encoder's states
+  kernel::Linear<T> source_output;     ///< LayerWeights::source_output
+  PreparedNorm<T> source_norm;         ///< LayerWeights::source_norm
+  PreparedNorm<T> query_norm,          ///< LayerWeights::query_norm
+      key_norm;                        ///< LayerWeights::key_norm
   PreparedNorm<T> attention_norm;  ///< present also where the design has no such norm, as all here
   /// Gated: gate, then up, side by side, without the activation, which it has otherwise.
   kernel::Linear<T> up;

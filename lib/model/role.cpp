@@ -92,15 +92,19 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
       return {own.rows, own.columns};
     }
     case Role::kQuery:
+    case Role::kSourceQuery:
     case Role::kRelative:
     case Role::kPositionKey:
     case Role::kPositionQuery:
     case Role::kGlobalQuery:
     case Role::kGlobalKey:
     case Role::kGlobalValue: return {width, hidden};
-    case Role::kKey: return {key_width, hidden};
-    case Role::kValue: return {projected_value_heads(design) * value_size, hidden};
-    case Role::kOutput: return {hidden, context_width(design)};
+    case Role::kKey:
+    case Role::kSourceKey: return {key_width, hidden};
+    case Role::kValue:
+    case Role::kSourceValue: return {projected_value_heads(design) * value_size, hidden};
+    case Role::kOutput:
+    case Role::kSourceOutput: return {hidden, context_width(design)};
     case Role::kUp:
     case Role::kGate: return {inner, hidden};
     case Role::kDown: return {hidden, inner};
@@ -113,6 +117,7 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
     case Role::kHeadNorm: return {1, head_width(design)};
     case Role::kAttentionNorm:
     case Role::kFeedForwardNorm:
+    case Role::kSourceNorm:
     case Role::kConvolutionNorm:
     case Role::kRelativeNorm:
     case Role::kAttentionOutputNorm:
@@ -146,7 +151,8 @@ RoleShape role_shape(const Design& design, Role role, Index part) {
 bool is_norm(Role role) {
   return (role >= Role::kEmbeddingNorm && role <= Role::kHeadNorm) ||
          role == Role::kAttentionOutputNorm || role == Role::kFeedForwardOutputNorm ||
-         role == Role::kFeedForwardInnerNorm || role == Role::kQueryNorm || role == Role::kKeyNorm;
+         role == Role::kFeedForwardInnerNorm || role == Role::kQueryNorm ||
+         role == Role::kKeyNorm || role == Role::kSourceNorm;
 }
 
 bool is_of_experts(Role role) { return role >= Role::kRouter && role <= Role::kSharedExpertWeight; }
@@ -166,6 +172,10 @@ DenseWeights<T>* dense_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role
     case Role::kKey: return &layer.key;
     case Role::kValue: return &layer.value;
     case Role::kOutput: return &layer.output;
+    case Role::kSourceQuery: return &layer.source_query;
+    case Role::kSourceKey: return &layer.source_key;
+    case Role::kSourceValue: return &layer.source_value;
+    case Role::kSourceOutput: return &layer.source_output;
     case Role::kUp: return &layer.up;
     case Role::kGate: return &layer.gate;
     case Role::kDown: return &layer.down;
@@ -195,6 +205,7 @@ NormWeights<T>* norm_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role r
     case Role::kEmbeddingNorm: return &weights.embedding_norm;
     case Role::kAttentionNorm: return &layer.attention_norm;
     case Role::kFeedForwardNorm: return &layer.feed_forward_norm;
+    case Role::kSourceNorm: return &layer.source_norm;
     case Role::kConvolutionNorm: return &layer.convolution_norm;
     case Role::kAttentionOutputNorm: return &layer.attention_output_norm;
     case Role::kFeedForwardOutputNorm: return &layer.feed_forward_output_norm;

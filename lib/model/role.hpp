@@ -83,6 +83,12 @@ enum class Role {
   kSharedExpertDown,
   kSharedExpertWeight,  ///< from states to the logit of what the shared expert is multiplied by
   kSinks,               ///< of each head, for Design::sinks
+  // attention to the states of an encoder (SourceDesign)
+  kSourceQuery,
+  kSourceKey,
+  kSourceValue,
+  kSourceOutput,
+  kSourceNorm,
 };
 
 /// The shape of a role's weight as (out, in); a vector is one row. The bias of a dense layer has

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,11 +58,47 @@ PassSettings settings_of(const Design& design, const ModelOptions& options) {
   return settings;
 }
 
+/// Keeps the last states of a whole batch.
+template <class T>
+class KeepStates final : public Observer {
+ public:
+  /// Fills `to` (tokens of the batch, width).
+  explicit KeepStates(MatrixView<T> to) : to_(to) {}
+  void last_states(Index, Index first, MatrixView<const float> rows) override { put(first, rows); }
+  void last_states(Index, Index first, MatrixView<const double> rows) override { put(first, rows); }
+
+ private:
+  template <class U>
+  void put(Index first, MatrixView<const U> rows) {
+    if constexpr (std::is_same_v<T, U>)
+      kernel::copy_rows<T>(rows, to_.middle_rows(first, rows.rows));
+  }
+
+  MatrixView<T> to_;
+};
+
+template <class T>
+std::unique_ptr<Model> open_as(const std::string& path, const ModelOptions& options) {
+  const LoadOptions load{.family = options.family};
+  if (options.decoder) {
+    if (auto pair = load_pair<T>(path, load)) {
+      auto encoder = std::make_unique<const Transformer<T>>(
+          prepare(std::move(pair->encoder), options.precision), ModelOptions());
+      return std::make_unique<Transformer<T>>(prepare(std::move(pair->decoder), options.precision),
+                                              options, std::move(encoder));
+    }
+  }
+  return std::make_unique<Transformer<T>>(prepare(load_model<T>(path, load), options.precision),
+                                          options);
+}
+
 }  // namespace
 
 template <class T>
-Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
+Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options,
+                            std::unique_ptr<const Transformer> encoder)
     : model_(std::move(model)),
+      encoder_(std::move(encoder)),
       masks_(model_.design, options.masks),
       settings_(settings_of(model_.design, options)),
       restricted_(!options.masks.empty() || options.keys || options.query) {
@@ -80,6 +117,13 @@ Transformer<T>::Transformer(PreparedModel<T> model, const ModelOptions& options)
     if (!has || plain) continue;
     throw UsageError(
         fmt::format("{} cannot be combined with {} or {}", part, field("kv"), field("query")));
+  }
+  MASQUE_CHECK((encoder_ != nullptr) == design.source.has_value());
+  if (encoder_ != nullptr && (restricted_ || !options.normalizer.empty())) {
+    throw UsageError(fmt::format(
+        "{}, {}, {} and {} cannot be combined with an encoder–decoder, which has three kinds of "
+        "attention",
+        field("mask"), field("kv"), field("query"), field("normalizer")));
   }
   if (model_.detector == nullptr) return;
   if (restricted_) {
@@ -324,11 +368,45 @@ void give_last_states(const Batch& batch, std::span<const Index> rows, MatrixVie
 }
 
 template <class T>
+std::optional<SourceStates<T>> Transformer<T>::read_sources(const Batch& batch,
+                                                            KeyValues<T>* cache) const {
+  MASQUE_CHECK(batch.sources.empty() ||
+               (encoder_ != nullptr && std::ssize(batch.sources) == batch.sequences()));
+  if (encoder_ == nullptr) return std::nullopt;
+  if (batch.sources.empty()) {
+    bool read = cache != nullptr;
+    for (Index s = 0; read && s < batch.sequences(); ++s) read = cache->has_source(s);
+    if (!read) {
+      throw UsageError(
+          "the model is an encoder–decoder and reads a source next to each text, but there is "
+          "none");
+    }
+    return std::nullopt;
+  }
+  Batch sources;
+  for (const std::vector<TokenId>& source : batch.sources) {
+    if (source.empty())
+      throw InputError(model_.path, "a source without tokens, expected at least one");
+    sources.add(source);
+  }
+  SourceStates<T> read{Matrix<T>(std::ssize(sources.ids), encoder_->design().hidden_size),
+                       sources.begins};
+  KeepStates<T> keep(read.states.view());
+  encoder_->run(sources, {.last_states = true, .all_rows = true}, &keep);
+  for (Index s = 0; cache != nullptr && s < batch.sequences(); ++s) {
+    MASQUE_CHECK(batch.length(s) > 0);
+    cache->begin_source(s);
+  }
+  return read;
+}
+
+template <class T>
 std::vector<double> Transformer<T>::run(const Batch& given, const Request& request,
                                         Observer* observer) const {
   auto* const cache = dynamic_cast<KeyValues<T>*>(request.cache);
   MASQUE_CHECK((cache != nullptr) == (request.cache != nullptr));
   const Batch batch = checked(given, cache);
+  const std::optional<SourceStates<T>> sources = read_sources(batch, cache);
   if (cache != nullptr) cache->extend(batch);
   check_variants(request);
   std::vector<Index> rows = request.rows;
@@ -360,7 +438,8 @@ std::vector<double> Transformer<T>::run(const Batch& given, const Request& reque
   std::atomic<bool> overflowed{false};
   const auto work = [&](Index c) {
     const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
-    Pass<T> pass(model_, masks_, settings_, batch, request, observer, chunk, cache);
+    Pass<T> pass(model_, masks_, settings_, batch, request, observer, chunk, cache,
+                 sources ? &*sources : nullptr);
     pass.run(last.view().middle_rows(chunk.first_wanted, std::ssize(chunk.wanted)));
     if (pass.overflowed()) overflowed = true;
   };
@@ -408,13 +487,8 @@ template class Transformer<float>;
 template class Transformer<double>;
 
 std::unique_ptr<Model> open_model(const std::string& path, const ModelOptions& options) {
-  const LoadOptions load{.family = options.family};
-  if (options.precision == kernel::Precision::kF64) {
-    return std::make_unique<Transformer<double>>(
-        prepare(load_model<double>(path, load), options.precision), options);
-  }
-  return std::make_unique<Transformer<float>>(
-      prepare(load_model<float>(path, load), options.precision), options);
+  if (options.precision == kernel::Precision::kF64) return open_as<double>(path, options);
+  return open_as<float>(path, options);
 }
 
 }  // namespace masque::model

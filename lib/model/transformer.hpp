@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "model/masks.hpp"
 #include "model/model.hpp"
@@ -14,12 +15,14 @@ namespace masque::model {
 template <class T>
 class Transformer final : public Model {
  public:
-  /// Takes `model`, and copies what it needs of `options`. Throws UsageError for options that do
-  /// not fit the model.
-  Transformer(PreparedModel<T> model, const ModelOptions& options);
+  /// Takes `model`, the `encoder` that it reads (of a design with SourceDesign; else nullptr), and
+  /// copies what it needs of `options`. Throws UsageError for options that do not fit the model.
+  Transformer(PreparedModel<T> model, const ModelOptions& options,
+              std::unique_ptr<const Transformer> encoder = nullptr);
 
   const Design& design() const override { return model_.design; }
   kernel::Precision precision() const override { return model_.precision; }
+  const Model* encoder() const override { return encoder_.get(); }
   const std::vector<std::string>& unused() const override { return model_.unused; }
   std::vector<double> run(const Batch& batch, const Request& request,
                           Observer* observer) const override;
@@ -29,6 +32,9 @@ class Transformer final : public Model {
   Batch checked(const Batch& batch, const KeyValues<T>* cache) const;
   /// Throws UsageError for requests that the design's variants cannot answer.
   void check_variants(const Request& request) const;
+  /// What the encoder makes of the sources of `batch`; nothing if it has none. Throws UsageError
+  /// where `cache` (or nullptr) has not read them either.
+  std::optional<SourceStates<T>> read_sources(const Batch& batch, KeyValues<T>* cache) const;
   void number_positions(const KeyValues<T>* cache, Batch& batch) const;
   /// Shows the logits of the states x of `rows`.
   void give_logits(const Batch& batch, std::span<const Index> rows, MatrixView<const T> x,
@@ -38,6 +44,7 @@ class Transformer final : public Model {
                                Observer* observer) const;
 
   PreparedModel<T> model_;
+  std::unique_ptr<const Transformer> encoder_;
   LayerMasks masks_;
   std::unique_ptr<const LayerMasks> detector_masks_;  ///< masks of the detector
   PassSettings settings_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,12 @@ struct LayerWeights {
       shared_expert_down,                  ///< in the same way
       shared_expert_weight;                ///< hidden → 1
   Weight<T> sinks;                         ///< (1, heads)
+  // SourceDesign
+  DenseWeights<T> source_query,  ///< as `query`, for the states of an encoder
+      source_key,                ///< the encoder's hidden → key heads · head size
+      source_value,              ///< the encoder's hidden → heads of values · value size
+      source_output;             ///< as `output`
+  NormWeights<T> source_norm;    ///< as `attention_norm`
   // XLNet: vectors of heads · head size
   /// Projection of the sinusoids of distances: hidden → heads · head size.
   DenseWeights<T> relative;
@@ -149,11 +156,23 @@ struct LoadOptions {
   std::string family;  ///< name or model_type; empty: by config.json's model_type or architectures
 };
 
+/// An encoder–decoder as read.
+template <class T>
+struct LoadedPair {
+  LoadedModel<T> encoder;  ///< as load_model() reads it, without a note of the decoder
+  LoadedModel<T> decoder;  ///< its design has Design::source; the word table may be the encoder's
+};
+
 /// Reads the checkpoint at `path`: a folder, or a file of weights, next to a config.json. T is
 /// float or double. Throws InputError for a family that is not known, options of config.json that
 /// masque does not have (by name), missing tensors, wrong shapes and values that are not finite
 /// (tensor and place named); UsageError for an `options.family` that is not known.
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options = {});
+
+/// Reads both parts of the encoder–decoder at `path` as load_model() with `options` reads one.
+/// Nothing: the family has no decoder, or the checkpoint has no tensor of it.
+template <class T>
+std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOptions& options = {});
 
 }  // namespace masque::model

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/config_keys/values.jsonl: what transformers computes when one key of config.json changes.
 
-A line is one case of tests/data/model, with its ids and
+A line is one case of tests/data/model, or of tests/data/encoder_decoder, whose encoder reads SOURCE, with its ids and
 
   base     the last state of the last token, its first three numbers, then three of its logits
   same     [key, value]: each alone gives exactly these numbers; [key]: without the key
@@ -35,7 +35,10 @@ CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilb
          "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post "
          "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_full fnet "
          "mixtral qwen2_moe qwen2_moe_windows qwen3_moe qwen3_moe_windows olmoe gpt_oss gpt_oss_plain "
-         "llada llada_bias llada_tied llada_plain dream dream_tied").split()
+         "llada llada_bias llada_tied llada_plain dream dream_tied "
+         "encoder_decoder/t5 encoder_decoder/t5_untied encoder_decoder/mt5 encoder_decoder/bart "
+         "encoder_decoder/bart_scaled encoder_decoder/mbart").split()
+SOURCE = [7, 21, 4, 30, 11]
 IDS = [6, 17, 36, 8, 31, 22, 9, 13, 38, 7, 26, 12]
 FOREIGN = {
     "add_cross_attention": [True], "alibi": [True], "attention_chunk_size": [4], "attention_multiplier": [0.5],
@@ -70,6 +73,12 @@ FOREIGN = {
     "decoder_sparse_step": [2], "mlp_only_layers": [[0], [1]], "moe_intermediate_size": [6],
     "output_router_logits": [True], "router_jitter_noise": [0.5], "swiglu_alpha": [1.0], "swiglu_limit": [0.1],
     "use_bias": [False], "use_parallel_residual": [True], "use_qkv_bias": [True],
+}
+# Added to encoder–decoders alone.
+OF_DECODERS = {
+    "add_bias_logits": [True], "add_final_layer_norm": [True, False], "decoder_start_token_id": [3], "extra_pos_embeddings": [5],
+    "normalize_before": [True, False], "normalize_embedding": [False], "num_decoder_layers": [1], "num_hidden_layers": [1, 2],
+    "scale_decoder_outputs": [True, False], "static_position_embeddings": [True],
 }
 
 
@@ -119,7 +128,11 @@ def numbers_of(folder, config, model_class):
                     return None
                 model.eval()
                 xlnet = config["model_type"] == "xlnet"
-                out = model(torch.tensor([IDS]), output_hidden_states=not xlnet, return_dict=True)
+                if folder.parent.name == "encoder_decoder":
+                    out = model(torch.tensor([SOURCE]), decoder_input_ids=torch.tensor([IDS]), output_hidden_states=True)
+                    out.hidden_states = out.decoder_hidden_states
+                else:
+                    out = model(torch.tensor([IDS]), output_hidden_states=not xlnet, return_dict=True)
                 decoder = getattr(model.base_model, "decoder", None)
                 if getattr(decoder, "project_out", None) is not None:  # OPT: states in front of it
                     decoder.project_out = None
@@ -141,7 +154,7 @@ def numbers_of(folder, config, model_class):
 
 
 def line_of(name):
-    folder = DATA / name
+    folder = (DATA.parent if "/" in name else DATA) / name
     config = json.loads((folder / "config.json").read_text())
     name_of_class = config["architectures"][0]
     model_class = getattr(transformers, name_of_class, None) or getattr(diffusion_classes, name_of_class)
@@ -150,7 +163,8 @@ def line_of(name):
     changes = [(key, value) for key in config for value in values_of(key, config[key])]
     changes += OF_CASE.get(name, [])
     changes += [(key, None) for key in config if key not in ("architectures", "model_type")]
-    changes += [(key, value) for key, values in FOREIGN.items() for value in values
+    foreign = FOREIGN | (OF_DECODERS if "/" in name else {})
+    changes += [(key, value) for key, values in foreign.items() for value in values
                 if key not in config or value not in [config[key]] + values_of(key, config[key])]
     failed = 0
     for key, value in changes:

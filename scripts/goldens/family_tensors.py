@@ -82,6 +82,8 @@ T5 = dict(
 )
 
 # (family, variant, model class, config fields)
+BART = dict(vocab_size=40, d_model=24, encoder_layers=2, decoder_layers=1, encoder_attention_heads=3,
+            decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=20, max_position_embeddings=20)
 CASES = [
     ("bert", "plain", tr.BertForMaskedLM, BERT),
     ("bert", "nopad", tr.BertForMaskedLM, BERT_B | dict(pad_token_id=None)),
@@ -198,6 +200,10 @@ CASES = [
     ("t5", "encoder", tr.T5EncoderModel, T5),
     ("t5", "gated", tr.MT5EncoderModel, T5 | dict(
         num_layers=1, feed_forward_proj="gated-gelu", initializer_factor=0.5)),
+    ("t5", "whole", tr.T5ForConditionalGeneration, T5 | dict(num_decoder_layers=1)),
+    ("t5", "mt5", tr.MT5ForConditionalGeneration, T5 | dict(num_layers=1, feed_forward_proj="gated-gelu")),
+    ("bart", "plain", tr.BartForConditionalGeneration, BART),
+    ("bart", "mbart", tr.MBartForConditionalGeneration, BART | dict(init_std=0.05)),
 ]
 
 
@@ -241,6 +247,7 @@ def starts(model_class, fields, names):
         state = model_class(model_class.config_class(**fields)).state_dict()
         for name, list_ in values.items():
             list_.append(tensor_of(state, name).double().numpy())
+    values.pop("final_logits_bias", None)  # a buffer of zeros
     for name, list_ in values.items():
         all_ = numpy.stack(list_)
         zero = []

@@ -22,11 +22,11 @@ row() {
   local family=${1/:/\`, \`} model=$data/model/$2 kind=$3 file=${4:-} vocabulary objective runs trains writes edits deeper wider new gguf
   vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$model/config.json" | head -n 1)
   head -n "$vocabulary" all > words
-  case $kind in mlm) objective=mlm ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
+  case $kind in mlm | pairs) objective=mlm ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
   rm -rf t d w r n
   runs=$(can lm-score dump "$model" --what hidden_states --records ids.jsonl -o d.safetensors); rm -f d.safetensors
   trains=$(can lm-train text --init "$model" -o t --tokenizer whitespace:words --objective $objective --steps 1 --length 6 --batch-size 2 -q)
-  if [ $kind = clm ]; then
+  if [ $kind = clm ] || [ $kind = pairs ]; then
     writes=$(echo 'w7 w8' | can lm-write generate "$model" --tokenizer whitespace:words --max-new-tokens 2)
   else
     writes=$(echo 'w7 [MASK] w8' | can lm-write fill "$model" --tokenizer whitespace:words)
@@ -47,6 +47,7 @@ row() {
   echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
   while read -r family model kind file; do row "$family" "$model" "$kind" "$file"; done <<'LIST'
 albert albert mlm
+bart ../encoder_decoder/bart pairs
 bert bert mlm
 big_bird big_bird mlm
 bloom bloom clm
@@ -90,7 +91,7 @@ roformer roformer mlm
 smollm3 smollm3 clm
 stablelm stablelm clm
 starcoder2 starcoder2 clm starcoder2
-t5 t5_encoder mlm
+t5 ../encoder_decoder/t5 pairs
 tta tta tta
 xlnet xlnet plm
 LIST

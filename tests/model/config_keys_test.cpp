@@ -19,7 +19,8 @@
 namespace masque::model {
 namespace {
 
-constexpr std::size_t kShown = 3;  // numbers of each row
+constexpr std::size_t kShown = 3;                            // numbers of each row
+const std::vector<TokenId> kKeySource = {7, 21, 4, 30, 11};  // what an encoder reads
 
 /// The first numbers of the last token's last state, and of its logits.
 class LastRow final : public Observer {
@@ -49,12 +50,16 @@ struct Result {
   std::string refused;
 };
 
-Result run(const std::string& folder, const std::vector<TokenId>& ids) {
+Result run(const std::string& folder, const std::vector<TokenId>& ids, bool decoder) {
   Result result;
   const auto refused = test::message_of([&] {
-    const auto model = open_model(folder, {.precision = kernel::Precision::kF64});
+    ModelOptions options;
+    options.precision = kernel::Precision::kF64;
+    options.decoder = decoder;
+    const auto model = open_model(folder, options);
     Batch batch;
     batch.add(ids);
+    if (model->encoder() != nullptr) batch.sources = {kKeySource};
     Request request;
     request.hidden_states = true;
     request.logits = model->design().head.kind != HeadKind::kNone;
@@ -86,7 +91,8 @@ class KeyCase {
  public:
   KeyCase(const JsonValue& line, const std::string& text)
       : name_(line.text_of("case")), line_(line), text_(text) {
-    const std::string from = std::string(MASQUE_TEST_DATA "/model/") + name_;
+    const bool in_model = name_.find('/') == std::string::npos;
+    const std::string from = std::string(MASQUE_TEST_DATA) + (in_model ? "/model/" : "/") + name_;
     config_ = test::read_file(from + "/config.json");
     std::filesystem::create_symlink(from + "/model.safetensors", folder_ / "model.safetensors");
     for (const double id : numbers_of(*line.find("ids"))) ids_.push_back(static_cast<TokenId>(id));
@@ -106,7 +112,7 @@ class KeyCase {
  private:
   Result with(const std::string& config) {
     test::write_file(folder_ / "config.json", config);
-    return run(folder_.path(), ids_);
+    return run(folder_.path(), ids_, name_.find('/') != std::string::npos);
   }
 
   void check_change(const JsonValue& change, const std::vector<double>& wanted) {

@@ -47,6 +47,12 @@ class Recorder final : public Observer {
   void attention(Index s, Index l, Index h, MatrixView<const double> x) override {
     keep(s, "attentions", l * 1000 + h, x);
   }
+  void source_attention(Index s, Index l, Index h, MatrixView<const float> x) override {
+    keep(s, "cross_attentions", l * 1000 + h, x);
+  }
+  void source_attention(Index s, Index l, Index h, MatrixView<const double> x) override {
+    keep(s, "cross_attentions", l * 1000 + h, x);
+  }
   void logits(Index s, Index first, MatrixView<const float> x) override {
     keep(s, "logits", first, x);
   }
@@ -80,6 +86,7 @@ class Recorder final : public Observer {
 ModelOptions options_of(const ModelCase& one, Precision precision) {
   ModelOptions options;
   options.precision = precision;
+  options.decoder = !one.lines.front().source.empty();
   if (one.name == "tta_over_bert") {
     options.family = "tta";
     options.mask_token_id = 3;
@@ -101,6 +108,7 @@ Batch batch_of(const ModelCase& one, const std::vector<std::size_t>& lines) {
   for (const std::size_t l : lines) {
     const test::ModelLine& line = one.lines[l];
     batch.add(line.ids);
+    if (!line.source.empty()) batch.sources.push_back(line.source);
     for (std::size_t i = 0; i < line.ids.size(); ++i) {
       if (positions) {
         batch.positions.push_back(line.positions.empty() ? static_cast<Index>(i)
@@ -122,6 +130,7 @@ Request everything(const Model& model) {
   Request request;
   request.hidden_states = true;
   request.attentions = model.design().variants.mixer == nullptr;
+  request.source_attentions = model.encoder() != nullptr;
   request.logits = model.design().head.kind != HeadKind::kNone;
   request.all_rows = true;
   return request;
@@ -135,20 +144,38 @@ void check_case(const ModelCase& one, Precision precision, double tolerance) {
     const Batch batch = batch_of(one, {l});
     Recorder seen;
     model->run(batch, everything(*model), &seen);
-    for (const char* what : {"hidden_states", "query_states", "attentions", "logits"}) {
-      CAPTURE(std::string(what));
-      const auto wanted = test::expected(one, fmt::format("{}.{}", l, what));
-      const std::vector<double> found = seen.all(0, what);
+    const auto compare = [&](const Recorder& recorder, const std::string& what,
+                             const std::string& name) {
+      CAPTURE(name);
+      const auto wanted = test::expected(one, fmt::format("{}.{}", l, name));
+      const std::vector<double> found = recorder.all(0, what);
       REQUIRE(found.empty() == !wanted.has_value());
       if (wanted) CHECK(test::far_off(found, wanted->values, tolerance, 1e-6) == "");
-    }
+    };
+    for (const char* what :
+         {"hidden_states", "query_states", "attentions", "cross_attentions", "logits"})
+      compare(seen, what, what);
+    if (model->encoder() == nullptr) continue;
+    Batch source;
+    source.add(one.lines[l].source);
+    Recorder of_encoder;
+    model->encoder()->run(source, everything(*model->encoder()), &of_encoder);
+    compare(of_encoder, "hidden_states", "encoder_hidden_states");
+    compare(of_encoder, "attentions", "encoder_attentions");
   }
+}
+
+/// All cases, those of encoder–decoders with their decoders.
+std::vector<ModelCase> all_cases() {
+  std::vector<ModelCase> cases = test::model_cases();
+  for (ModelCase& one : test::encoder_decoder_cases()) cases.push_back(std::move(one));
+  return cases;
 }
 
 // Every case in each precision.
 std::vector<std::pair<ModelCase, Precision>> cases_in(const std::vector<Precision>& precisions) {
   std::vector<std::pair<ModelCase, Precision>> result;
-  for (const ModelCase& one : test::model_cases()) {
+  for (const ModelCase& one : all_cases()) {
     for (const Precision precision : precisions) result.emplace_back(one, precision);
   }
   return result;
@@ -157,20 +184,20 @@ std::vector<std::pair<ModelCase, Precision>> cases_in(const std::vector<Precisio
 }  // namespace
 
 TEST_CASE("every family computes what transformers computes, in float") {
-  const auto cases = test::model_cases();
+  const auto cases = all_cases();
   REQUIRE(cases.size() >= 40);
   for (const ModelCase& one : cases) check_case(one, Precision::kF32, 1e-5);
 }
 
 TEST_CASE("every family computes what transformers computes, in double") {
-  for (const ModelCase& one : test::model_cases()) check_case(one, Precision::kF64, 2e-6);
+  for (const ModelCase& one : all_cases()) check_case(one, Precision::kF64, 2e-6);
 }
 
 // An operand is rounded by up to 2⁻⁹ of itself, a product by 2⁻⁸ of the size of its terms. In two
 // layers some 14 products follow each other, and the largest of some hundred elements is about 4
 // times their root mean square: 14 · 2⁻⁸ · 4 of it. Found: from 0.007 (BERT) to 0.11 (T5).
 TEST_CASE("bf16 models stay near double, and are not float") {
-  for (const ModelCase& one : test::model_cases()) {
+  for (const ModelCase& one : all_cases()) {
     CAPTURE(one.name);
     const auto rounded = open_model(one.folder, options_of(one, Precision::kBf16));
     const auto exact = open_model(one.folder, options_of(one, Precision::kF64));
@@ -214,7 +241,7 @@ TEST_CASE("a sequence's results do not depend on its batch, and not on threads")
       model->run(batch_of(one, {lines[i]}), everything(*model), &one_line);
       kernel::set_threads(3);
       if (i == 0) model->run(batch_of(one, lines), everything(*model), &together);
-      for (const char* what : {"hidden_states", "query_states", "attentions"}) {
+      for (const char* what : {"hidden_states", "query_states", "attentions", "cross_attentions"}) {
         CHECK(one_line.all(0, what) == together.all(static_cast<Index>(i), what));
       }
     }

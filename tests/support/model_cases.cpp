@@ -22,11 +22,9 @@ std::vector<T> numbers(const JsonValue& line, std::string_view name) {
   return result;
 }
 
-}  // namespace
-
-std::vector<ModelCase> model_cases() {
+std::vector<ModelCase> cases_under(const std::string& folder) {
   std::vector<ModelCase> cases;
-  for (const auto& entry : std::filesystem::directory_iterator(MASQUE_TEST_DATA "/model")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!entry.is_directory()) continue;
     ModelCase one{entry.path().filename().string(), entry.path().string(), {}};
     std::ifstream in(entry.path() / "records.jsonl");
@@ -34,13 +32,22 @@ std::vector<ModelCase> model_cases() {
       const JsonValue line = parse_json_file(text, "records.jsonl");
       const JsonValue* mask = line.find("mask");
       one.lines.push_back({numbers<TokenId>(line, "ids"), numbers<Index>(line, "pos"),
-                           numbers<Index>(line, "seg"), mask != nullptr ? mask->text : ""});
+                           numbers<Index>(line, "seg"), mask != nullptr ? mask->text : "",
+                           numbers<TokenId>(line, "source")});
     }
     cases.push_back(std::move(one));
   }
   std::sort(cases.begin(), cases.end(),
             [](const ModelCase& a, const ModelCase& b) { return a.name < b.name; });
   return cases;
+}
+
+}  // namespace
+
+std::vector<ModelCase> model_cases() { return cases_under(MASQUE_TEST_DATA "/model"); }
+
+std::vector<ModelCase> encoder_decoder_cases() {
+  return cases_under(MASQUE_TEST_DATA "/encoder_decoder");
 }
 
 std::optional<Expected> expected(const ModelCase& model, const std::string& name) {

@@ -1,4 +1,5 @@
-// The tiny checkpoints of tests/data/model with what transformers computes for them.
+// The tiny checkpoints of tests/data/model and tests/data/encoder_decoder with what transformers
+// computes for them.
 #pragma once
 
 #include <optional>
@@ -15,9 +16,10 @@ struct ModelLine {
   std::vector<TokenId> ids;
   std::vector<Index> positions, segments;
   std::string mask;
+  std::vector<TokenId> source;  ///< of encoder–decoders
 };
 
-/// One folder of tests/data/model.
+/// One folder with a checkpoint.
 struct ModelCase {
   std::string name;
   std::string folder;
@@ -25,6 +27,9 @@ struct ModelCase {
 };
 
 std::vector<ModelCase> model_cases();
+
+/// The encoder–decoders of tests/data/encoder_decoder.
+std::vector<ModelCase> encoder_decoder_cases();
 
 /// A tensor of a case's expected.safetensors; nothing if it is not there.
 struct Expected {

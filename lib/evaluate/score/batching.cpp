@@ -99,18 +99,19 @@ class SetSums : public model::Observer {
 
 void JobRunner::add(Job job) {
   throw_if_interrupted();
-  const auto length = static_cast<Index>(job.ids.size());
+  const auto length = std::ssize(job.ids) + std::ssize(job.source);
   const auto before = static_cast<Index>(batch_.ids.size());
   MASQUE_CHECK(job.take ? job.out.empty() && job.targets.empty()
                         : job.out.size() == job.rows.size());
   MASQUE_CHECK(job.targets.empty() || job.targets.size() == job.rows.size());
   MASQUE_CHECK(sets_.empty() || job.set_out.size() == job.rows.size());
-  if (before > 0 && before + length > batch_tokens_) {
+  if (before > 0 && tokens_ + length > batch_tokens_) {
     run();
     return add(std::move(job));
   }
-  batch_.add(job.ids,
-             {job.positions, job.segments, std::move(job.mask), std::move(job.query_mask)});
+  tokens_ += length;
+  batch_.add(job.ids, {job.positions, job.segments, std::move(job.mask), std::move(job.query_mask),
+                       job.source});
   // Scoring hides tokens of two streams by masks.
   batch_.masks_join = model_.design().streams == model::Streams::kTwo;
   MASQUE_CHECK(job.take || !job.take_detections);
@@ -148,6 +149,7 @@ void JobRunner::run() {
   }
   done_ += static_cast<std::uint64_t>(batch_.sequences());
   batch_ = {};
+  tokens_ = 0;
   request_ = {};
   out_.clear();
   takes_.clear();

@@ -28,6 +28,7 @@ struct Job {
   std::vector<TokenId> ids;              ///< ids of the tokens
   std::vector<Index> positions;          ///< empty: 0, 1, …
   std::vector<Index> segments;           ///< empty: 0
+  std::vector<TokenId> source;           ///< for the encoder of an encoder–decoder; else empty
   std::optional<mask::Mask> mask;        ///< none: the model's
   std::optional<mask::Mask> query_mask;  ///< two streams
   std::vector<Index> rows;               ///< rows of this sequence, ascending
@@ -63,6 +64,7 @@ class JobRunner {
   const model::Model& model_;
   Index batch_tokens_;
   model::Batch batch_;
+  Index tokens_ = 0;  ///< of the batch, and of its sources
   model::Request request_;
   std::vector<double*> out_;
   std::vector<TakeLogits> takes_;  ///< one a sequence

@@ -26,13 +26,19 @@ struct ItemTensors {
   std::uint64_t query_states = 0;
   std::uint64_t logits = 0;
   std::uint64_t attentions = 0;
+  std::uint64_t encoder_states = 0;
+  std::uint64_t encoder_attentions = 0;
+  std::uint64_t cross_attentions = 0;
 };
 
 /// Names, sizes and offsets of everything, before anything is computed.
 class Layout {
  public:
-  Layout(const model::Design& design, DType dtype, const DumpRequest& request)
-      : design_(design), dtype_(dtype), request_(request) {}
+  Layout(const model::Model& model, DType dtype, const DumpRequest& request)
+      : design_(model.design()),
+        encoder_(model.encoder() != nullptr ? &model.encoder()->design() : nullptr),
+        dtype_(dtype),
+        request_(request) {}
 
   void add(const Sequence& item) {
     const auto length = static_cast<std::uint64_t>(item.ids.size());
@@ -48,13 +54,27 @@ class Layout {
     if (request_.logits) of_item.logits = tensor(name + "logits", {length, columns()});
     if (request_.hidden_states && design_.streams == model::Streams::kTwo)
       of_item.query_states = tensor(name + "query_states", {layers + 1, length, hidden});
+    if (encoder_ == nullptr) return;
+    const auto source = static_cast<std::uint64_t>(item.source.size());
+    const auto deep = static_cast<std::uint64_t>(encoder_->num_hidden_layers);
+    if (request_.attentions) {
+      const auto own = static_cast<std::uint64_t>(value_heads(*encoder_));
+      of_item.encoder_attentions = tensor(name + "encoder_attentions", {deep, own, source, source});
+      of_item.cross_attentions = tensor(name + "cross_attentions", {layers, heads, length, source});
+    }
+    if (request_.hidden_states) {
+      of_item.encoder_states =
+          tensor(name + "encoder_hidden_states",
+                 {deep + 1, source, static_cast<std::uint64_t>(encoder_->hidden_size)});
+    }
   }
 
   /// The header, after which offsets count from the start of the file.
   std::string finish() {
     std::string header = store::write_safetensors_header(tensors_, request_.metadata);
     for (ItemTensors& p : items_) {
-      for (std::uint64_t* offset : {&p.hidden_states, &p.query_states, &p.logits, &p.attentions})
+      for (std::uint64_t* offset : {&p.hidden_states, &p.query_states, &p.logits, &p.attentions,
+                                    &p.encoder_states, &p.encoder_attentions, &p.cross_attentions})
         *offset += header.size();
     }
     return header;
@@ -82,6 +102,7 @@ class Layout {
   }
 
   const model::Design& design_;
+  const model::Design* encoder_;  ///< nullptr: the model has none
   DType dtype_;
   const DumpRequest& request_;
   std::vector<store::TensorInfo> tensors_;
@@ -89,18 +110,18 @@ class Layout {
   std::uint64_t bytes_ = 0;
 };
 
-/// Puts the results of one run into the file.
+/// Puts the results of one run into the file: of the model, or of the encoder that it reads.
 class FileWriter : public model::Observer {
  public:
   FileWriter(const model::Model& model, const OutputFile& file, const model::Batch& batch,
-             std::span<const ItemTensors> tensors)
-      : model_(model), file_(file), batch_(batch), items_(tensors) {}
+             std::span<const ItemTensors> tensors, bool encoder = false)
+      : model_(model), file_(file), batch_(batch), items_(tensors), encoder_(encoder) {}
 
   void hidden_states(Index s, Index state, MatrixView<const float> rows) override {
-    put(item(s).hidden_states, state * rows.rows, rows);
+    put(states_of(s), state * rows.rows, rows);
   }
   void hidden_states(Index s, Index state, MatrixView<const double> rows) override {
-    put(item(s).hidden_states, state * rows.rows, rows);
+    put(states_of(s), state * rows.rows, rows);
   }
   void query_states(Index s, Index state, MatrixView<const float> rows) override {
     put(item(s).query_states, state * rows.rows, rows);
@@ -109,10 +130,18 @@ class FileWriter : public model::Observer {
     put(item(s).query_states, state * rows.rows, rows);
   }
   void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override {
-    put_attention(s, layer, head, weights);
+    put_attention(attentions_of(s), layer, head, weights);
   }
   void attention(Index s, Index layer, Index head, MatrixView<const double> weights) override {
-    put_attention(s, layer, head, weights);
+    put_attention(attentions_of(s), layer, head, weights);
+  }
+  void source_attention(Index s, Index layer, Index head,
+                        MatrixView<const float> weights) override {
+    put_attention(item(s).cross_attentions, layer, head, weights);
+  }
+  void source_attention(Index s, Index layer, Index head,
+                        MatrixView<const double> weights) override {
+    put_attention(item(s).cross_attentions, layer, head, weights);
   }
   void logits(Index s, Index first, MatrixView<const float> rows) override {
     put(item(s).logits, first - begin_of(s), rows);
@@ -125,10 +154,17 @@ class FileWriter : public model::Observer {
   const ItemTensors& item(Index s) const { return items_[static_cast<std::size_t>(s)]; }
   Index begin_of(Index s) const { return batch_.begins[static_cast<std::size_t>(s)]; }
 
+  std::uint64_t states_of(Index s) const {
+    return encoder_ ? item(s).encoder_states : item(s).hidden_states;
+  }
+  std::uint64_t attentions_of(Index s) const {
+    return encoder_ ? item(s).encoder_attentions : item(s).attentions;
+  }
+
   template <class T>
-  void put_attention(Index s, Index layer, Index head, MatrixView<const T> weights) {
+  void put_attention(std::uint64_t begin, Index layer, Index head, MatrixView<const T> weights) {
     const Index heads = value_heads(model_.design());
-    put(item(s).attentions, (layer * heads + head) * weights.rows, weights);
+    put(begin, (layer * heads + head) * weights.rows, weights);
   }
 
   /// Rows of a tensor whose first element stands at `begin`, from row `first`.
@@ -148,6 +184,7 @@ class FileWriter : public model::Observer {
   const OutputFile& file_;
   const model::Batch& batch_;
   std::span<const ItemTensors> items_;
+  bool encoder_;
 };
 
 mask::Mask all_but_itself(Index length) { return mask::parse_mask("tta").bind({length, length}); }
@@ -162,9 +199,18 @@ void run_items(const model::Model& model, std::span<const Sequence> items,
   FileWriter writer(model, file, batch, tensors);
   model::Request wanted{.hidden_states = request.hidden_states,
                         .attentions = request.attentions,
+                        .source_attentions = request.attentions && model.encoder() != nullptr,
                         .logits = request.logits && !apart,
                         .all_rows = two_streams || request.logits};
   model.run(batch, wanted, &writer);
+  if (model.encoder() != nullptr && (request.hidden_states || request.attentions)) {
+    model::Batch sources;
+    for (const Sequence& item : items) sources.add(item.source);
+    FileWriter of_encoder(*model.encoder(), file, sources, tensors, true);
+    model.encoder()->run(sources,
+                         {.hidden_states = request.hidden_states, .attentions = request.attentions},
+                         &of_encoder);
+  }
   if (!apart) return;
   batch.query_masks.clear();
   model.run(batch, {.logits = true, .all_rows = true}, &writer);
@@ -183,6 +229,7 @@ model::Batch batch_of(std::span<const Sequence> items, bool two_streams) {
       parts.query_mask = item.mask ? *item.mask : all_but_itself(item.size());
       if (item.mask) parts.mask = *item.mask | mask::parse_mask("diagonal").bind(lengths);
     }
+    parts.source = item.source;
     batch.add(item.ids, parts);
   }
   return batch;
@@ -203,7 +250,7 @@ void dump(const model::Model& model, std::span<const Sequence> items, const Dump
           const std::string& path) {
   const bool wide = model.precision() == kernel::Precision::kF64;
   const bool two_streams = model.design().streams == model::Streams::kTwo;
-  Layout layout(model.design(), wide ? DType::kF64 : DType::kF32, request);
+  Layout layout(model, wide ? DType::kF64 : DType::kF32, request);
   for (const Sequence& item : items) layout.add(item);
   const std::string header = layout.finish();
   OutputFile file(path);

@@ -37,6 +37,10 @@ model::Batch batch_of(std::span<const Sequence> items, bool two_streams);
 /// whole or not at all.
 ///   i.hidden_states (layers + 1, T, hidden)   i.logits (T, V), (T, 1) of a discriminator
 ///   i.query_states  (layers + 1, T, hidden)   i.attentions (layers, heads, T, T)
+/// Of an encoder–decoder these are the decoder's, and with a source of S tokens in each item there
+/// are further ones:
+///   i.encoder_hidden_states (its layers + 1, S, hidden)   i.encoder_attentions (layers, heads, S,
+///   S) i.cross_attentions (layers, heads, T, S)
 /// Only two-stream models give query_states. Without a mask their query stream reads everything but
 /// its own token, and the logits are those of the content stream; with a mask they are those of the
 /// query stream. Every size is known before the first run; data are in the order of the items.

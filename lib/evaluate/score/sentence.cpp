@@ -24,6 +24,16 @@ text::EncodeOptions encode_options(const SentenceOptions& options) {
           .unit = text::OffsetUnit::kByte};
 }
 
+/// Puts the token `begin` in front of `sentence`, as its prefix.
+void put_in_front(const text::Tokenizer& tokenizer, TokenId begin, Sentence& sentence) {
+  sentence.ids.insert(sentence.ids.begin(), begin);
+  sentence.pieces.emplace(sentence.pieces.begin(), tokenizer.token(begin));
+  sentence.words.insert(sentence.words.begin(), text::kNoWord);
+  sentence.spans.insert(sentence.spans.begin(), text::Span{});
+  if (!sentence.segments.empty()) sentence.segments.insert(sentence.segments.begin(), 0);
+  sentence.prefix = 1;
+}
+
 Sentence sentence_of(const text::Tokenizer& tokenizer, text::Encoding encoding,
                      std::uint64_t text_bytes, const SentenceOptions& options) {
   const auto is_text = [](std::uint8_t special) { return special == 0; };
@@ -43,14 +53,7 @@ Sentence sentence_of(const text::Tokenizer& tokenizer, text::Encoding encoding,
                   [](std::uint32_t type) { return type != 0; })) {
     sentence.segments.assign(encoding.type_ids.begin(), encoding.type_ids.end());
   }
-  if (options.begin && sentence.prefix == 0) {
-    sentence.ids.insert(sentence.ids.begin(), *options.begin);
-    sentence.pieces.emplace(sentence.pieces.begin(), tokenizer.token(*options.begin));
-    sentence.words.insert(sentence.words.begin(), text::kNoWord);
-    sentence.spans.insert(sentence.spans.begin(), text::Span{});
-    if (!sentence.segments.empty()) sentence.segments.insert(sentence.segments.begin(), 0);
-    sentence.prefix = 1;
-  }
+  if (options.begin && sentence.prefix == 0) put_in_front(tokenizer, *options.begin, sentence);
   return sentence;
 }
 
@@ -72,6 +75,27 @@ Sentence encode_pair_sentence(const text::Tokenizer& tokenizer, std::string_view
                      first.size() + second.size(), options);
 }
 
+Sentence encode_target_sentence(const text::Tokenizer& tokenizer, std::string_view source,
+                                std::string_view target, const SentenceOptions& options,
+                                const model::SourceDesign& design) {
+  SentenceOptions plain = options;
+  plain.begin.reset();
+  Sentence sentence = encode_sentence(tokenizer, target, plain);
+  sentence.source = encode_sentence(tokenizer, source, plain).ids;
+  if (sentence.source.empty()) throw InputError("a source without tokens, expected at least one");
+  if (sentence.ids.empty()) throw InputError("a target without tokens, expected at least one");
+  if (!design.begins_with_last && !design.start_token_id) {
+    throw InputError(
+        "config.json has no decoder_start_token_id, expected one: it begins each target");
+  }
+  const TokenId begin =
+      design.begins_with_last ? sentence.ids.back() : static_cast<TokenId>(*design.start_token_id);
+  sentence.segments.clear();
+  put_in_front(tokenizer, begin, sentence);
+  sentence.suffix = 0;
+  return sentence;
+}
+
 Sentence part_of(const Sentence& sentence, Index begin, Index end) {
   MASQUE_CHECK(0 <= begin && begin <= end && end <= sentence.tokens());
   Sentence part;
@@ -81,6 +105,7 @@ Sentence part_of(const Sentence& sentence, Index begin, Index end) {
   part.pieces = cut(sentence.pieces, sentence, begin, end);
   part.words = cut(sentence.words, sentence, begin, end);
   if (!sentence.spans.empty()) part.spans = cut(sentence.spans, sentence, begin, end);
+  part.source = sentence.source;
   part.text_bytes = sentence.text_bytes;
   if (!sentence.segments.empty()) part.segments = cut(sentence.segments, sentence, begin, end);
   return part;

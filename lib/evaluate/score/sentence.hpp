@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/design.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::evaluate {
@@ -16,6 +17,7 @@ struct Sentence {
   std::vector<Index> segments;       ///< token types; empty: all 0
   std::vector<std::uint32_t> words;  ///< word number of each token
   std::vector<text::Span> spans;     ///< byte offsets in the text; not needed to score
+  std::vector<TokenId> source;       ///< what an encoder reads, of encoder–decoders; else empty
   std::uint64_t text_bytes = 0;      ///< size of the whole text, also in a part of it
   Index prefix = 0;                  ///< tokens of the template in front of the text
   Index suffix = 0;                  ///< and after it
@@ -49,6 +51,15 @@ Sentence encode_sentence(const text::Tokenizer& tokenizer, std::string_view text
 /// encode_sentence().
 Sentence encode_pair_sentence(const text::Tokenizer& tokenizer, std::string_view first,
                               std::string_view second, const SentenceOptions& options);
+
+/// Encodes `target` for a decoder of `design`, and `source` for its encoder, each with the template
+/// of `tokenizer` for one text, as `options` say, but without SentenceOptions::begin. In front of
+/// the target stands the token that begins targets, as the prefix; all others, those of the
+/// template too, are of the text. Throws InputError (message only) if `design` does not state that
+/// token, and for a source or a target without tokens.
+Sentence encode_target_sentence(const text::Tokenizer& tokenizer, std::string_view source,
+                                std::string_view target, const SentenceOptions& options,
+                                const model::SourceDesign& design);
 
 /// Tokens [`begin`, `end`) of the text of `sentence`, which count from 0 without the template, with
 /// the same template tokens around them.

@@ -22,6 +22,9 @@ double score_of(ScoreKind kind, double value) {
   return kind == ScoreKind::kElectric ? -value : value;
 }
 
+/// Tokens at the end of `sentence` that are predicted and not read: of a target the last one.
+Index unread(const Sentence& sentence) { return sentence.source.empty() ? 0 : 1; }
+
 mask::Mask bound(std::string_view expression, Index length) {
   return mask::parse_mask(expression).bind({length, length});
 }
@@ -85,8 +88,9 @@ std::optional<std::string> TextScorer::length_problem(const Sentence& sentence) 
     if (std::ranges::find(text, *options_.mask) != text.end())
       return "the text has a mask token, expected none: masked diffusion gives it probability 0";
   }
-  if (!longest_ || sentence.size() <= *longest_) return std::nullopt;
-  if (refuses_long(options_.policy)) return too_long(sentence.size(), *longest_);
+  const Index read = sentence.size() - unread(sentence);
+  if (!longest_ || read <= *longest_) return std::nullopt;
+  if (refuses_long(options_.policy)) return too_long(read, *longest_);
   if (*longest_ <= sentence.prefix + sentence.suffix) {
     return fmt::format("the limit is {} tokens, expected more than the {} of the template",
                        *longest_, sentence.prefix + sentence.suffix);
@@ -104,7 +108,8 @@ void TextScorer::add(std::uint64_t id, Sentence sentence, Index begin, Index end
   const Index tokens = sentence.tokens();
   MASQUE_CHECK(0 <= begin && begin <= end && end <= tokens);
   MASQUE_CHECK(options_.kind != ScoreKind::kMaskless || end - begin == tokens);
-  const Index fits = longest_ ? *longest_ - sentence.prefix - sentence.suffix : tokens;
+  const Index fits =
+      longest_ ? *longest_ - sentence.prefix - sentence.suffix + unread(sentence) : tokens;
   const Index capacity = std::max<Index>(fits, 1);
   // What a bound is given stands in front of it.
   const bool left_only = options_.kind == ScoreKind::kCausal || options_.kind == ScoreKind::kMdlm;
@@ -245,6 +250,8 @@ void TextScorer::add_pass(Pending& pending, const Window& window, const Sentence
   if (options_.check_length) options_.check_length(part.size());
   job.ids = part.ids;
   job.segments = part.segments;
+  job.source = part.source;
+  job.ids.resize(job.ids.size() - static_cast<std::size_t>(unread(part)));
   if (options_.kind == ScoreKind::kCausal && two_streams_) {
     job.mask = bound("causal", part.size());
     job.query_mask = bound("causal & tta", part.size());

@@ -49,6 +49,8 @@ struct Prompt {
   /// With to_target, of a model with latent bottlenecks: their points, which the text is written
   /// from. The ids are one that the model does not read, as the source, and what begins the text.
   std::vector<double> latents = {};
+  /// Of an encoder–decoder: what its encoder reads, at least one token. The ids begin the target.
+  std::vector<TokenId> encoder_ids = {};
 };
 
 /// A text that was generated.

@@ -194,6 +194,20 @@ std::optional<Ids> read_ends(JsonSettings& settings) {
   return ends;
 }
 
+/// The token of the setting `name`; nothing if it is none, as −1 or a list, which only models that
+/// read it must not have.
+std::optional<TokenId> read_token(JsonSettings& settings, std::string_view name) {
+  const JsonValue* value = settings.find(name);
+  if (value == nullptr) return std::nullopt;
+  const std::optional<std::uint64_t> id = value->integer();
+  return id && *id <= INT32_MAX ? std::optional(static_cast<TokenId>(*id)) : std::nullopt;
+}
+
+std::optional<TokenId> read_decoder_start(JsonSettings& settings) {
+  const auto start = read_token(settings, "decoder_start_token_id");
+  return start ? start : read_token(settings, "bos_token_id");
+}
+
 // Each reads the value of a setting into its field.
 
 void read_value(const Own& own, JsonSettings& settings, std::optional<bool>& out) {
@@ -318,6 +332,7 @@ GenerationConfig read_generation_config(const std::string& path) {
   }
   JsonSettings settings = JsonSettings::read(config.path);
   config.ends = read_ends(settings);
+  config.decoder_start = read_decoder_start(settings);
   config.defaults = different(settings, kOwn);
   config.unsupported = different(settings, kUnsupported);
   for (const GenerationSetting& setting : config.defaults) {

@@ -60,6 +60,8 @@ struct GenerationConfig {
   std::string path;  ///< path of the file; empty: there is none
   /// Ids that end a text: eos_token_id, a number or a list. None: not stated.
   std::optional<std::vector<TokenId>> ends;
+  /// What begins the targets of an encoder–decoder: decoder_start_token_id, else bos_token_id.
+  std::optional<TokenId> decoder_start;
   /// Settings that GenerateOptions has fields for, if they differ from what these do by themselves.
   std::vector<GenerationSetting> defaults;
   /// Settings that it has no field for: biases, stop strings, watermarks …

@@ -31,7 +31,13 @@ class NextRows final : public LogitRowObserver {
 void add_text(const OpenText& text, bool to_target, Index cached, model::Batch& batch) {
   const std::span<const TokenId> ids =
       std::span(text.ids).subspan(static_cast<std::size_t>(cached));
-  if (!to_target) return batch.add(ids);
+  if (!to_target) {
+    model::SequenceParts parts;
+    // A cache reads the source once.
+    if (cached == 0 && text.encoder_ids != nullptr) parts.source = *text.encoder_ids;
+    batch.add(ids, parts);
+    return;
+  }
   const Index n = std::ssize(text.ids);
   std::vector<Index> segments(static_cast<std::size_t>(n), 1);
   std::fill_n(segments.begin(), text.source, 0);
@@ -70,7 +76,10 @@ OpenText open_text(const Prompt& prompt, Index max_new_tokens, Index limit) {
           .source = prompt.source,
           .longest = longest,
           .limit = limit,
-          .latents = prompt.latents};
+          .latents = prompt.latents,
+          .encoder_ids = prompt.encoder_ids.empty()
+                             ? nullptr
+                             : std::make_shared<const std::vector<TokenId>>(prompt.encoder_ids)};
 }
 
 TextSoFar text_so_far(const OpenText& text, std::span<const TokenId> ends) {

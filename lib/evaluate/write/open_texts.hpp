@@ -19,6 +19,8 @@ struct OpenText {
   Index longest = 0;                 ///< most tokens of it that are read in the end
   Index limit = 0;                   ///< most tokens of it in the model; 0: any number
   std::vector<double> latents = {};  ///< as Prompt has them
+  /// As Prompt has them; of a model without an encoder nullptr.
+  std::shared_ptr<const std::vector<TokenId>> encoder_ids = {};
 };
 
 /// What processors read of `text`, which one of `ends` would end; views of both.

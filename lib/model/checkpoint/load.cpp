@@ -1,12 +1,10 @@
 #include "model/checkpoint/load.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,10 +15,10 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file/file.hpp"
-#include "base/string/parse_number.hpp"
 #include "base/thread/parallel.hpp"
 #include "model/checkpoint/prefix_hint.hpp"
 #include "model/checkpoint/text_head.hpp"
+#include "model/checkpoint/unused_tensors.hpp"
 #include "model/family.hpp"
 #include "model/known_keys.hpp"
 #include "model/start_value.hpp"
@@ -38,108 +36,6 @@
 namespace masque::model {
 
 namespace {
-
-// Tensors of a checkpoint that no part of its model uses: which of them show that it is another
-// kind of model.
-
-/// Judges names of unused tensors. For one thread.
-class UnusedTensors {
- public:
-  /// Of a model of `model`, which must outlive this, whose base has the `prefix` in the file, with
-  /// so many different `layers`; `used` are the names of the tensors that it uses.
-  UnusedTensors(const ModelPlan& model, std::string prefix, Index layers,
-                const std::unordered_set<std::string>& used);
-
-  /// Throws InputError for a tensor `name` of the checkpoint at `path` that would change what the
-  /// model computes: one in a part of the model where it has tensors (embeddings, layers), or next
-  /// to a tensor that it uses ("X.bias" of "X.weight"). Buffers of other versions of transformers
-  /// change nothing, nor do layers after the last one of config.json.
-  void check(const std::string& path, const std::string& name);
-
-  /// One line about layers after the last one of `design`, if check() has seen some.
-  std::optional<std::string> note(const Design& design) const;
-
- private:
-  bool is_of_further_layer(const std::string& name);
-
-  const ModelPlan& model_;
-  std::string prefix_;
-  Index layers_;
-  std::set<std::string, std::less<>> parts_;    ///< "bert.encoder": how names of rows begin
-  std::set<std::string, std::less<>> modules_;  ///< of used tensors: names up to the last dot
-  Index most_layers_ = 0;                       ///< one past the last layer that names have
-};
-
-/// The module of a tensor: its name up to the last dot.
-std::string_view module_of(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
-}
-
-/// Whether a tensor holds positions, ids or angles that some versions of programs save.
-bool is_saved_buffer(std::string_view name) {
-  constexpr auto kEndings = std::to_array<std::string_view>(
-      {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
-       "embeddings.position_ids", "embeddings.token_type_ids", "embed_positions.weight"});
-  return std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
-}
-
-std::string with_own_prefix(std::string_view name, const std::string& prefix) {
-  return name.starts_with('~') ? prefix + std::string(name.substr(1)) : std::string(name);
-}
-
-UnusedTensors::UnusedTensors(const ModelPlan& model, std::string prefix, Index layers,
-                             const std::unordered_set<std::string>& used)
-    : model_(model), prefix_(std::move(prefix)), layers_(layers) {
-  for (const TensorRow& row : model_.rows) {
-    for_spellings(row.name, [&](std::string_view name) {
-      const std::size_t begin = name.starts_with('~') ? prefix_.size() : 0;
-      const std::string full = with_own_prefix(name, prefix_);
-      parts_.insert(full.substr(0, full.find('.', begin)));
-    });
-  }
-  for (const std::string& name : used) modules_.emplace(module_of(name));
-  // A tied one may be absent.
-  for (const HeadPlan& head : model_.heads)
-    for_spellings(head.decoder, [&](std::string_view name) { modules_.emplace(module_of(name)); });
-}
-
-bool UnusedTensors::is_of_further_layer(const std::string& name) {
-  for (const TensorRow& row : model_.rows) {
-    const std::size_t mark = row.name.find("{l}");
-    if (mark == std::string::npos || row.detector) continue;
-    const std::string before = with_own_prefix(std::string_view(row.name).substr(0, mark), prefix_);
-    if (!name.starts_with(before)) continue;
-    std::string_view rest = std::string_view(name).substr(before.size());
-    const auto layer = take_number<Index>(rest);
-    if (!layer || !rest.starts_with('.') || *layer < layers_) continue;
-    most_layers_ = std::max(most_layers_, *layer + 1);
-    return true;
-  }
-  return false;
-}
-
-void UnusedTensors::check(const std::string& path, const std::string& name) {
-  if (is_saved_buffer(name) || is_of_further_layer(name)) return;
-  std::string dotted = name;
-  std::ranges::replace(dotted, '/', '.');  // TensorFlow's names
-  const auto covers = [&](const std::string& part) {
-    return dotted == part || dotted.starts_with(part + ".");
-  };
-  const std::string_view module = module_of(name);
-  if (std::ranges::none_of(parts_, covers) && (module.empty() || !modules_.contains(module)))
-    return;
-  throw InputError(
-      path, fmt::format("tensor '{}' is not used by family {}, expected none next to the tensors "
-                        "of its embeddings, layers and head: it is of another kind of model",
-                        escape(name), model_.design.family));
-}
-
-std::optional<std::string> UnusedTensors::note(const Design& design) const {
-  if (most_layers_ == 0) return std::nullopt;
-  return fmt::format("layers {} to {} of the weights are ignored: config.json has {} layers",
-                     layers_, most_layers_ - 1, design.num_hidden_layers);
-}
 
 // Names and shapes.
 
@@ -431,7 +327,7 @@ void Finder::list_unused() {
     }
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) continue;
+    if (counts[i] == 0 || model_.skipped[i].what.empty()) continue;
     plan_.design.notes.push_back(
         fmt::format("{} tensors of {} are ignored", counts[i], model_.skipped[i].what));
   }
@@ -691,35 +587,122 @@ void check_bundle_sums(const store::Checkpoint& checkpoint) {
   }
 }
 
+namespace {
+
+store::ModelConfig config_of(const store::Checkpoint& checkpoint, const std::string& path) {
+  auto config = store::has_gguf_names(checkpoint) ? store::gguf_config(checkpoint)
+                                                  : store::find_config(checkpoint);
+  if (config) return *std::move(config);
+  std::string missing = store::missing_config(checkpoint);
+  if (missing.starts_with("no"))
+    missing += ", nor bert_config.json, albert_config.json or electra_config.json";
+  throw InputError(path, missing);
+}
+
+store::NamedTensors names_of(const store::Checkpoint& checkpoint,
+                             const store::ModelConfig& config) {
+  return store::has_gguf_names(checkpoint) ? store::NamedTensors::of_llama_cpp(checkpoint)
+                                           : store::NamedTensors(checkpoint, config);
+}
+
+template <class T>
+LoadedModel<T> loaded_of(const LoadPlan& plan, ModelWeights<T> weights, const std::string& path) {
+  LoadedModel<T> loaded;
+  loaded.weights = std::move(weights);
+  loaded.design = plan.design;
+  loaded.path = path;
+  loaded.unused = plan.unused;
+  return loaded;
+}
+
+/// Whether the checkpoint has a decoder, besides a word table, of a model whose base has the
+/// `prefix`.
+bool has_decoder(const store::Checkpoint& checkpoint, const std::string& prefix) {
+  const auto is_of_decoder = [&](const store::TensorInfo& info) {
+    const bool begins =
+        info.name.starts_with("decoder.") || info.name.starts_with(prefix + "decoder.");
+    return begins && !info.name.ends_with("embed_tokens.weight");
+  };
+  return std::ranges::any_of(checkpoint.tensors(), is_of_decoder);
+}
+
+const store::TensorInfo* word_table_of(const LoadPlan& plan) {
+  const auto found = std::ranges::find_if(plan.tensors, [](const TensorPlan& tensor) {
+    return tensor.placed.parts[0].role == Role::kWordTable;
+  });
+  return found->info;
+}
+
+}  // namespace
+
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
-  const bool llama_cpp = store::has_gguf_names(checkpoint);
-  const auto config = llama_cpp ? store::gguf_config(checkpoint) : store::find_config(checkpoint);
-  if (!config) {
-    std::string missing = store::missing_config(checkpoint);
-    if (missing.starts_with("no"))
-      missing += ", nor bert_config.json, albert_config.json or electra_config.json";
-    throw InputError(path, missing);
-  }
-  const Family& family = choose_family(*config, options.family);
-  ModelPlan tensors = read_plan(family, FamilyConfig(*config));
-  const store::NamedTensors names = llama_cpp ? store::NamedTensors::of_llama_cpp(checkpoint)
-                                              : store::NamedTensors(checkpoint, config);
-  choose_text_head(FamilyConfig(*config), names, tensors);
+  const store::ModelConfig config = config_of(checkpoint, path);
+  const Family& family = choose_family(config, options.family);
+  ModelPlan tensors = read_plan(family, FamilyConfig(config));
+  const store::NamedTensors names = names_of(checkpoint, config);
+  choose_text_head(FamilyConfig(config), names, tensors);
   LoadPlan plan = find_tensors(tensors, checkpoint, names);
-  if (auto note = rounding_note(*config, plan)) plan.design.notes.push_back(*std::move(note));
+  if (auto note = rounding_note(config, plan)) plan.design.notes.push_back(*std::move(note));
   // Comparing them costs little next to reading.
   check_bundle_sums(checkpoint);
-  LoadedModel<T> loaded;
-  loaded.weights = read_tensors<T>(plan, checkpoint);
-  loaded.design = std::move(plan.design);
-  loaded.path = path;
-  loaded.unused = std::move(plan.unused);
-  return loaded;
+  ModelWeights<T> weights = read_tensors<T>(plan, checkpoint);
+  return loaded_of<T>(plan, std::move(weights), path);
+}
+
+template <class T>
+std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOptions& options) {
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::ModelConfig config = config_of(checkpoint, path);
+  const Family& family = choose_family(config, options.family);
+  if (family.decoder == nullptr) return std::nullopt;
+  const FamilyConfig keys(config);
+  if (!has_decoder(checkpoint, family.plan(keys).prefix)) return std::nullopt;
+  ModelPlan decoder = family.decoder(keys);
+  const store::NamedTensors names = names_of(checkpoint, config);
+  ModelPlan encoder = read_plan(family, keys);
+  // Each part skips the tensors of the other one, which are not ignored.
+  for (ModelPlan* plan : {&encoder, &decoder}) {
+    for (Skipped& skipped : plan->skipped) skipped.what.clear();
+  }
+  LoadPlan read = find_tensors(encoder, checkpoint, names);
+  LoadPlan written = find_tensors(decoder, checkpoint, names);
+  // What both leave over nobody uses; and every note is of the whole checkpoint.
+  std::erase_if(written.unused, [&](const std::string& name) {
+    return std::ranges::find(read.unused, name) == read.unused.end();
+  });
+  std::vector<std::string> notes = std::move(read.design.notes);
+  LoadPlan all = read;
+  all.tensors.insert(all.tensors.end(), written.tensors.begin(), written.tensors.end());
+  for (std::string& note : written.design.notes) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  }
+  if (auto note = rounding_note(config, all)) notes.push_back(*std::move(note));
+  written.design.notes = std::move(notes);
+  check_bundle_sums(checkpoint);
+  LoadedPair<T> pair;
+  const bool shares = word_table_of(read) == word_table_of(written);
+  pair.encoder = loaded_of<T>(read, read_tensors<T>(read, checkpoint), path);
+  if (shares) {
+    // Read once: it may be a tensor of another type, which is converted.
+    std::erase_if(written.tensors, [&](const TensorPlan& tensor) {
+      return tensor.placed.parts[0].role == Role::kWordTable;
+    });
+  }
+  ModelWeights<T> weights = read_tensors<T>(written, checkpoint);
+  if (shares) {
+    weights.word_table = pair.encoder.weights.word_table;
+    const HeadDesign& head = written.design.head;
+    if (head.kind != HeadKind::kNone && head.tied) weights.decoder.weight = weights.word_table;
+  }
+  pair.decoder = loaded_of<T>(written, std::move(weights), path);
+  return pair;
 }
 
 template LoadedModel<float> load_model(const std::string&, const LoadOptions&);
 template LoadedModel<double> load_model(const std::string&, const LoadOptions&);
+template std::optional<LoadedPair<float>> load_pair(const std::string&, const LoadOptions&);
+template std::optional<LoadedPair<double>> load_pair(const std::string&, const LoadOptions&);
 
 }  // namespace masque::model

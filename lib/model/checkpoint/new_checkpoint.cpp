@@ -27,12 +27,30 @@ namespace {
 const HeadPlan* head_to_make(const Family& family, const ModelPlan& plan,
                              const store::ModelConfig& config) {
   if (plan.headless) return nullptr;
+  if (plan.design.source) {
+    const auto tied =
+        std::ranges::find_if(plan.heads, [](const HeadPlan& head) { return head.design.tied; });
+    if (tied != plan.heads.end()) return &*tied;
+    throw InputError(config.path(),
+                     fmt::format("tie_word_embeddings is false, expected true: a new checkpoint of "
+                                 "family {} has one table for encoder, decoder and head",
+                                 family.name));
+  }
   for (const std::string& name : config.architectures()) {
     for (const HeadPlan& head : plan.heads) {
       if (class_name(family, config.model_type(), head.design.kind) == name) return &head;
     }
   }
   return plan.heads.empty() ? nullptr : &plan.heads.front();
+}
+
+/// Whether a checkpoint of `config` has encoder and decoder: where a class asks for both, or none
+/// has the encoder alone.
+bool makes_decoder(const Family& family, const store::ModelConfig& config) {
+  if (family.decoder == nullptr) return false;
+  const std::vector<std::string> classes = config.architectures();
+  const std::string both = class_name(family, config.model_type(), HeadKind::kCausal);
+  return !has_class_of_plan(family) || std::ranges::find(classes, both) != classes.end();
 }
 
 /// The family's own start of a tensor, else that of its role.
@@ -57,9 +75,12 @@ void add_tensors(const Family& family, const FamilyConfig& config, const ModelPl
                                            ? padded_starts(config, plan.design)
                                            : family.starts(config, plan.design);
   for (const PlacedTensor& tensor : placed_tensors(plan, head)) {
-    for (std::string& name : written_names(plan, tensor))
+    for (std::string& name : written_names(plan, tensor)) {
+      // Two parts of a model may have one table.
+      if (std::ranges::find(to, name, &NewTensor::name) != to.end()) continue;
       to.push_back({std::move(name), tensor.shape,
                     start_of(tensor, tensor.detector ? of_detector : by_role, rules)});
+    }
   }
   for (const ComputedTensor& tensor : plan.computed)
     to.push_back({with_base(plan, tensor.name), tensor.shape, tensor.start});
@@ -137,9 +158,13 @@ store::ModelConfig typed_config(const store::ModelConfig& config, const Family& 
 NewModel new_model(const Family& family, const store::ModelConfig& config) {
   const FamilyConfig options(config);
   ModelPlan plan = family.plan(options);
+  NewModel model;
+  if (makes_decoder(family, config)) {
+    add_tensors(family, options, plan, nullptr, model.tensors);
+    plan = family.decoder(options);
+  }
   const HeadPlan* head = head_to_make(family, plan, config);
   plan.design.head = head == nullptr ? HeadDesign{} : head->design;
-  NewModel model;
   add_tensors(family, options, plan, head, model.tensors);
   model.config = config_with_class(family, config, plan.design.head.kind);
   model.design = std::move(plan.design);

@@ -49,7 +49,8 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   if (tensor.vector) {
     tensor.rows = 1;
     tensor.columns = bias ? rows : columns;
-    tensor.shape = !bias && !row.shape.empty() ? row.shape : Shape{u(tensor.columns)};
+    const bool given = (!bias || row.parts == Parts::kBiasTensor) && !row.shape.empty();
+    tensor.shape = given ? row.shape : Shape{u(tensor.columns)};
     if (parts) tensor.shape = {u(tensor.groups), u(rows / tensor.groups)};
     return tensor;
   }

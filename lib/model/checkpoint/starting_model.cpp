@@ -45,6 +45,13 @@ StartingModel::StartingModel(const std::string& path)
       plan_(read_plan(family_, FamilyConfig(store::ModelConfig::parse(
                                    store::with_dtype(config_, DType::kF32), config_.path())))),
       found_(find_tensors(plan_, checkpoint_, names_)) {
+  if (!has_class_of_plan(family_)) {
+    throw InputError(path,
+                     fmt::format("training of family {} is not supported, expected another family: "
+                                 "its decoder reads the states of its encoder, which is no model "
+                                 "of its own",
+                                 family_.name));
+  }
   check_bundle_sums(checkpoint_);
   const HeadDesign& head = found_.design.head;
   if (head.kind == HeadKind::kNone) return;

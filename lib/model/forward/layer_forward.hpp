@@ -11,6 +11,9 @@
 //               with a number for each head of attention and a norm in front of ffn's second
 //               product
 //
+// A decoder that reads the states of an encoder (SourceDesign) has a third part in the middle:
+// pre-norm s ← s + source(norm(s)), post-norm u ← norm(u + source(u)).
+//
 // What a part adds to the residual is multiplied by Design::residual_multiplier, but for the norms
 // of sums.
 //
@@ -345,6 +348,30 @@ MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, double alpha, Role
   return residual<Run, T>(alpha, run.design().residual_multiplier, x, branch, own);
 }
 
+/// The part of a decoder's layer `l` of `run` that reads the states of an encoder (SourceDesign):
+/// `u` ← u + source(norm(u)), or with norms_sum() norm(u + source(u)), for the rows of `stream`, in
+/// the memory `own`. Of `run`, which keeps nothing: read_source(l, stream, input, context).
+template <class Run, class T>
+void add_source_attention(Run& run, Index l, typename Run::Stream& stream, LayerMemory<T>& own,
+                          MatrixView<T> u) {
+  const auto& weights = run.layer(l);
+  const bool post = norms_sum(run.design().norm_placement);
+  MatrixView<const T> input = u;
+  if (!post) {
+    input = resized(own.normed, u.rows, u.columns);
+    weights.source_norm.forward(u, own.normed.view());
+  }
+  const MatrixView<T> context = resized(own.context, u.rows, context_width(run.design()));
+  run.read_source(l, stream, input, context);
+  const MatrixView<T> branch = resized(own.sum, u.rows, u.columns);
+  weights.source_output.forward(context, branch);
+  if (post) {
+    residual_norm<Run, decltype(weights.source_norm), T>(weights.source_norm, 1, u, branch, u);
+  } else {
+    residual<Run, T>(1, 1, u, branch, u);
+  }
+}
+
 /// Fills run.states(l + 1, stream) from run.states(l, stream): layer `l` of `run` for the rows of
 /// `stream`. `m` (rows, hidden size): the states of `source` that it reads.
 template <class Run>
@@ -382,6 +409,9 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
     const MatrixView<T> middle = Run::kKeeps ? resized(own.middle, x.rows, x.columns) : y;
     add_and_norm<Run, Norm, T>(run, l, weights.attention_norm, residual_scale(design, l),
                                Role::kAttentionResidual, x, attended, middle);
+    if constexpr (!Run::kKeeps) {
+      if (design.source) add_source_attention<Run, T>(run, l, stream, own, middle);
+    }
     const MatrixView<T> branch = Run::kKeeps ? resized(own.last_sum, x.rows, x.columns) : attended;
     feed_forward<Run, T>(run, l, own, middle, branch);
     run.drop(DropoutPlace::kFeedForward, l, stream, branch);
@@ -399,6 +429,9 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
       run, l,
       norms_attention_output(design.norm_placement) ? &weights.attention_output_norm : nullptr,
       residual_scale(design, l), Role::kAttentionScale, own.attention_branch, x, attended, y);
+  if constexpr (!Run::kKeeps) {
+    if (design.source) add_source_attention<Run, T>(run, l, stream, own, sum);
+  }
   if (normed && !parallel) weights.feed_forward_norm.forward(sum, middle);
   if (!normed) middle = parallel ? own.normed.view() : sum;
   const MatrixView<T> branch = Run::kKeeps ? y : attended;

@@ -56,8 +56,8 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
     case PositionType::kT5:
       inputs.table.rows = design.relative_buckets;
       inputs.d_table.rows = design.relative_buckets;
-      return nn::t5_terms<T>(inputs.table, inputs.d_table, design.relative_max_distance, true,
-                             inputs.positions);
+      return nn::t5_terms<T>(inputs.table, inputs.d_table, design.relative_max_distance,
+                             !design.relative_backwards, inputs.positions);
     case PositionType::kXlnet: return nn::xlnet_terms(xlnet_of(design, inputs), inputs.positions);
     case PositionType::kDisentangled: {
       nn::DisentangledTerms<T>& terms = inputs.disentangled;

@@ -665,7 +665,7 @@ void leave_out(store::OutputWeights& weights, const std::vector<std::string>& na
 }  // namespace
 
 std::string left_out_note(const std::string& name) {
-  const std::string note = fmt::format("'{}' of the input is left out", escape(name));
+  std::string note = fmt::format("'{}' of the input is left out", escape(name));
   if (name != model::kTrainingStateName) return note;
   return note + ", and with it the record of the training, whose rate mlm-correct reads";
 }

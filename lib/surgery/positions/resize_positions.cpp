@@ -63,6 +63,13 @@ Positions find_positions(const store::Checkpoint& checkpoint,
                                                       "texts of any length",
                                                       family.name));
     }
+    const std::string second = model::with_prefix(family.decoder_positions, table.prefix);
+    if (!second.empty() && table.names.find(second) != nullptr) {
+      throw InputError(checkpoint.path(),
+                       fmt::format("'{}': the model has a second table of positions, which is not "
+                                   "supported",
+                                   escape(second)));
+    }
     found.table = &table.names.get(model::with_prefix(family.position_table, table.prefix));
   }
   check_table(checkpoint, *found.table);
