@@ -100,8 +100,9 @@ void write_list(const std::string& folder, const SweepList& list) {
     throw InputError(
         folder, fmt::format("folder exists, but has no {} of a sweep: choose another", kSweepList));
   }
-  make_folder(folder);
   const std::string text = list_text(list);
+  // Afterwards, since an interrupt leaves no empty folder.
+  make_folder(folder);
   if (exists(path)) {
     const std::string written = read_text(path, kMostListBytes);
     const std::string_view before = without_digest_line(written, path);
