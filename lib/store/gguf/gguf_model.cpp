@@ -55,7 +55,7 @@ struct Architecture {
   std::span<const TensorName> tensors;
   std::span<const ConfigKey> sizes;  ///< those that most have, kSizes or others
   std::span<const ConfigKey> keys;   ///< further ones
-  std::string_view activation;  ///< hidden_activation, where the class has another one
+  std::string_view activation;       ///< hidden_activation, where the class has another one
   bool tied = false;                 ///< what the class takes without tie_word_embeddings
   bool transposes = false;           ///< matrices of layers have inputs as rows in transformers
 };
