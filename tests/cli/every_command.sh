@@ -125,7 +125,7 @@ out lm-score dump model --what hidden_states,logits -o out.safetensors < text
 print lm-score merge ppl.jsonl
 run lm-train text -o out --tokenizer vocab.txt --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train tokens -o out --tokenizer in --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
-run lm-train tokens/ids.bin -o out --tokenizer in --format blocks --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
+run lm-train tokens/ids.bin -o out --tokenizer in --format blocks --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --rate 0.5 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --objective mdlm --block-size 2 --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --objective univae --latent-layers 1 --latent-size 3 --steps 2 --num-hidden-layers 2 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
 run lm-train text -o out --tokenizer vocab.txt --norm-placement admin --steps 2 --num-hidden-layers 1 --hidden-size 8 --num-attention-heads 1 --batch-size 2 --length 8
