@@ -51,6 +51,11 @@ void read_is_decoder(Design& design, const FamilyConfig& config);
 /// `design` has any; and their norm.
 std::vector<TensorRow> embedding_rows(const Design& design, bool position_table = true);
 
+/// Design::missing_head of the encoder of an encoder–decoder.
+inline constexpr const char* kEncoderAlone =
+    "the encoder alone is used, which has no head (the decoder is for pairs of a source and a "
+    "target)";
+
 /// The buffers embeddings.position_ids, and embeddings.token_type_ids if `type_ids`.
 std::vector<BufferTensor> embedding_buffers(bool type_ids = true);
 

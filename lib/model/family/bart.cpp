@@ -95,9 +95,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   plan.prefix = "model.";
   plan.design = read_design(config, false);
   plan.rows = stack_rows(plan.design, "encoder");
-  plan.design.missing_head =
-      "the encoder alone is used, which has no head (the decoder is for pairs of a source and a "
-      "target)";
+  plan.design.missing_head = kEncoderAlone;
   plan.tied_tables = "~decoder.embed_tokens.weight|lm_head.weight";
   plan.skipped = skipped_of("decoder", "the decoder");
   plan.skipped.push_back({"lm_head.", "the decoder's head"});

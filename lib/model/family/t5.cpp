@@ -109,9 +109,7 @@ ModelPlan make_plan(const FamilyConfig& config) {
   ModelPlan plan;
   plan.design = read_design(config, false);
   plan.rows = stack_rows(plan.design, "encoder");
-  plan.design.missing_head =
-      "the encoder alone is used, which has no head (the decoder is for pairs of a source and a "
-      "target)";
+  plan.design.missing_head = kEncoderAlone;
   plan.tied_tables = "decoder.embed_tokens.weight";
   if (config.flag("tie_word_embeddings", true)) plan.tied_tables += "|lm_head.weight";
   plan.skipped = {{"decoder.", "the decoder"}, {"lm_head.", "the decoder's head"}};

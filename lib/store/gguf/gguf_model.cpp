@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json_writer.hpp"
@@ -484,8 +485,7 @@ class DecodedTensor : public TensorReader {
     }
     const BlockFormat& format = *source_.blocks;
     const std::uint64_t block = first / format.elements;
-    const std::uint64_t blocks =
-        (first + out.size() + format.elements - 1) / format.elements - block;
+    const std::uint64_t blocks = divide_up(first + out.size(), format.elements) - block;
     std::vector<std::byte> bytes(blocks * format.bytes);
     std::vector<float> numbers(blocks * format.elements);
     file.read(source_.begin + block * format.bytes, bytes);
@@ -605,11 +605,10 @@ std::map<std::string, TensorInfo> gguf_tensors(const Checkpoint& checkpoint) {
   return TensorCollector(checkpoint).run();
 }
 
-bool gguf_transposes(const Checkpoint& checkpoint) {
-  return has_gguf_names(checkpoint) && need_architecture(checkpoint).transposes;
+bool is_transposed_in_gguf(const Checkpoint& checkpoint, const TensorInfo& tensor) {
+  return tensor.shape.size() == 2 && tensor.name.starts_with(kBlock) &&
+         need_architecture(checkpoint).transposes;
 }
-
-bool is_in_gguf_layer(const std::string& name) { return name.starts_with(kBlock); }
 
 std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name) {
   if (!has_gguf_names(checkpoint)) return name;

@@ -23,12 +23,9 @@ std::optional<ModelConfig> gguf_config(const Checkpoint& checkpoint);
 /// not have, and for a type of blocks that is not decoded.
 std::map<std::string, TensorInfo> gguf_tensors(const Checkpoint& checkpoint);
 
-/// Whether `checkpoint` is a model of llama.cpp whose rows are the columns of what transformers
-/// has, for the matrices of layers (GPT-2).
-bool gguf_transposes(const Checkpoint& checkpoint);
-
-/// Whether llama.cpp's `name` is that of a tensor of a layer.
-bool is_in_gguf_layer(const std::string& name);
+/// Whether the rows of `tensor`, one of gguf_tensors() of `checkpoint`, are the columns of what
+/// transformers has: the matrices of GPT-2's layers.
+bool is_transposed_in_gguf(const Checkpoint& checkpoint, const TensorInfo& tensor);
 
 /// What llama.cpp calls the tensor that transformers calls `name` in `checkpoint`; `name` itself if
 /// it is no model of llama.cpp.

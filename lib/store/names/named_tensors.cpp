@@ -19,10 +19,8 @@ NamedTensors NamedTensors::of_llama_cpp(const Checkpoint& checkpoint) {
   NamedTensors names;
   names.checkpoint_ = &checkpoint;
   names.made_ = std::make_shared<const std::map<std::string, TensorInfo>>(gguf_tensors(checkpoint));
-  const bool transposes = gguf_transposes(checkpoint);
   for (const auto& [name, tensor] : *names.made_) {
-    if (transposes && tensor.shape.size() == 2 && is_in_gguf_layer(tensor.name))
-      names.transposed_.insert(&tensor);
+    if (is_transposed_in_gguf(checkpoint, tensor)) names.transposed_.insert(&tensor);
   }
   return names;
 }

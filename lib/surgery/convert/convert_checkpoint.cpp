@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -176,8 +177,9 @@ store::Computed converted_values(ReadFunction read, DType from, DType to, Overfl
 
 /// A config that takes the place of the input's.
 struct ConvertedConfig {
-  std::string name;  ///< of its file
-  std::string text;  ///< its content, a JSON object
+  std::string name;      ///< of its file
+  std::string text;      ///< its content, a JSON object
+  bool of_file = false;  ///< the input's weights hold it: it is written without a folder, too
 };
 
 /// Keeps the files open that it copies: must live until they are written.
@@ -186,8 +188,10 @@ class ConvertedFolder {
   /// `checkpoint` is the input. `config`: instead of the input's; nothing: that one. `dtype` is the
   /// new floating-point type; nothing: that of the input. `markers` are those that the weights have
   /// no place for. `follow_links` as in WriteOptions. What is referred to must outlive it.
+  /// `made` are files that the weights of the input hold, and that take the place of others.
   ConvertedFolder(const store::Checkpoint& checkpoint, const std::optional<ConvertedConfig>& config,
-                  std::optional<DType> dtype, const store::Metadata& markers, bool follow_links);
+                  std::span<const text::VocabularyText> made, std::optional<DType> dtype,
+                  const store::Metadata& markers, bool follow_links);
 
   /// The index of `shards`, the weights of the output, at least one; the config with its new dtype
   /// and markers, and, if the input is a folder, copies of its other files. Left out, with a note
@@ -203,6 +207,7 @@ class ConvertedFolder {
 
   const store::Checkpoint& checkpoint_;
   const std::optional<ConvertedConfig>& config_;
+  std::span<const text::VocabularyText> made_;
   std::optional<DType> dtype_;
   const store::Metadata& markers_;
   bool follow_links_;
@@ -216,10 +221,12 @@ store::OutputExtra text_file(std::string name, std::string text, unsigned mode) 
 
 ConvertedFolder::ConvertedFolder(const store::Checkpoint& checkpoint,
                                  const std::optional<ConvertedConfig>& config,
+                                 std::span<const text::VocabularyText> made,
                                  std::optional<DType> dtype, const store::Metadata& markers,
                                  bool follow_links)
     : checkpoint_(checkpoint),
       config_(config),
+      made_(made),
       dtype_(dtype),
       markers_(markers),
       follow_links_(follow_links) {}
@@ -249,6 +256,7 @@ std::vector<store::OutputExtra> ConvertedFolder::copies(std::vector<std::string>
     except.push_back(file.name);
     except.push_back(store::side_path(store::weights_name(checkpoint_, file)));
   }
+  for (const text::VocabularyText& file : made_) except.push_back(file.name);
   auto config = new_config();
   const std::string before = store::config_name(checkpoint_.folder());
   if (config) {
@@ -257,7 +265,8 @@ std::vector<store::OutputExtra> ConvertedFolder::copies(std::vector<std::string>
   }
   auto extras = store::other_files(checkpoint_.folder(), except, opened_, follow_links_, notes);
   if (config) {
-    const auto mode = InputFile::open(join(checkpoint_.folder(), before)).mode() & 0777U;
+    const std::string path = join(checkpoint_.folder(), before);
+    const auto mode = exists(path) ? InputFile::open(path).mode() & 0777U : 0644U;
     extras.push_back(text_file(config_file(), *std::move(config), mode));
   }
   return extras;
@@ -266,7 +275,13 @@ std::vector<store::OutputExtra> ConvertedFolder::copies(std::vector<std::string>
 std::vector<store::OutputExtra> ConvertedFolder::files(
     const std::vector<store::OutputWeights>& shards, std::vector<std::string>& notes) {
   std::vector<store::OutputExtra> extras;
-  if (checkpoint_.is_folder()) extras = copies(notes);
+  if (checkpoint_.is_folder()) {
+    extras = copies(notes);
+  } else if (config_ && config_->of_file) {
+    extras.push_back(text_file(config_file(), *new_config(), 0644));
+  }
+  for (const text::VocabularyText& file : made_)
+    extras.push_back(text_file(file.name, file.content, 0644));
   const store::WeightsWriter& writer = store::weights_writer(shards.front().writer);
   // Another bundle would be a choice; a graph and a list would lead to what is not there any more.
   const std::string prefix =
@@ -575,17 +590,14 @@ struct NewNames {
 /// The names of transformers for a model of llama.cpp, with what undoes its layouts.
 NewNames names_of_llama_cpp(const store::Checkpoint& checkpoint) {
   NewNames names;
-  const bool transposes = store::gguf_transposes(checkpoint);
   for (auto& [name, tensor] : store::gguf_tensors(checkpoint)) {
-    const bool transposed =
-        transposes && tensor.shape.size() == 2 && store::is_in_gguf_layer(tensor.name);
-    names.plan.names[tensor.name] = {name, transposed};
+    names.plan.names[tensor.name] = {name, store::is_transposed_in_gguf(checkpoint, tensor)};
     names.made.emplace(tensor.name, tensor);
   }
   for (const store::TensorInfo& tensor : checkpoint.tensors()) {
     if (!names.made.contains(tensor.name)) names.plan.left_out.push_back(tensor.name);
   }
-  names.config = {"config.json", store::gguf_config(checkpoint)->text()};
+  names.config = {"config.json", store::gguf_config(checkpoint)->text(), true};
   return names;
 }
 
@@ -611,17 +623,13 @@ void take_made(const store::Checkpoint& checkpoint,
 }
 
 /// The files of the tokenizer inside a model of llama.cpp; none where it has none.
-std::vector<store::OutputExtra> tokenizer_files(const store::Checkpoint& checkpoint,
-                                                std::vector<std::string>& notes) {
+std::vector<text::VocabularyText> tokenizer_files(const store::Checkpoint& checkpoint,
+                                                  std::vector<std::string>& notes) {
   const text::GgufVocabulary vocabulary = store::gguf_vocabulary(checkpoint);
-  std::vector<store::OutputExtra> extras;
-  if (vocabulary.tokens.empty()) {
-    notes.emplace_back("no tokenizer in the file: the folder has none");
-    return extras;
-  }
-  for (auto& [name, content] : text::files_of_gguf_vocabulary(vocabulary, checkpoint.path()))
-    extras.push_back(text_file(std::move(name), std::move(content), 0644));
-  return extras;
+  if (!vocabulary.tokens.empty())
+    return text::files_of_gguf_vocabulary(vocabulary, checkpoint.path());
+  notes.emplace_back("no tokenizer in the file: the folder has none");
+  return {};
 }
 
 NewNames names_for(const store::Checkpoint& checkpoint,
@@ -729,19 +737,11 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
     store::write_marked_file(out, shards[0], outside, options);
     return result;
   }
-  ConvertedFolder folder(checkpoint, new_names.config, request.dtype, outside,
+  std::vector<text::VocabularyText> tokenizer;
+  if (!new_names.made.empty()) tokenizer = tokenizer_files(checkpoint, result.notes);
+  ConvertedFolder folder(checkpoint, new_names.config, tokenizer, request.dtype, outside,
                          request.write.follow_links);
-  std::vector<store::OutputExtra> extras = folder.files(shards, result.notes);
-  if (!new_names.made.empty()) {
-    std::erase_if(extras,
-                  [](const store::OutputExtra& extra) { return extra.name == "config.json"; });
-    extras.push_back(text_file("config.json", new_names.config->text, 0644));
-    for (store::OutputExtra& extra : tokenizer_files(checkpoint, result.notes)) {
-      std::erase_if(extras, [&](const store::OutputExtra& own) { return own.name == extra.name; });
-      extras.push_back(std::move(extra));
-    }
-  }
-  store::write_checkpoint_folder(out, shards, extras, options);
+  store::write_checkpoint_folder(out, shards, folder.files(shards, result.notes), options);
   return result;
 }
 
