@@ -517,6 +517,10 @@ void check_format(const TrainOptions& o) {
   }
   if (reading.labels && reading.format != train::CorpusFormat::kRecords) expect("records");
   if (reading.corrections && reading.format != train::CorpusFormat::kPairs) expect("pairs");
+  if (train::objective_traits(o.objective).reads_sources &&
+      reading.format != train::CorpusFormat::kPairs &&
+      reading.format != train::CorpusFormat::kRecords)
+    expect("pairs");
   // Blocks begin anywhere, not with the token that has the bottlenecks.
   if (train::objective_traits(o.objective).latent && reading.format == train::CorpusFormat::kBlocks)
     expect("lines");
@@ -611,7 +615,12 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   any(ranks, false);  // only then the others look
   const bool goes_on = o.resume && train::TrainingRun::has_state(o.output);
   if (!goes_on && is_taken(o.output)) refuse_taken(o);
-  if (o.init) o.start = std::make_shared<const model::StartingModel>(*o.init);
+  const train::ObjectiveTraits& traits = train::objective_traits(o.objective);
+  if (o.init) {
+    o.start = std::make_shared<const model::StartingModel>(
+        *o.init,
+        traits.reads_sources ? model::StartingPart::kDecoder : model::StartingPart::kModel);
+  }
   if (o.init_generator)
     o.generator_start = std::make_shared<const model::StartingModel>(*o.init_generator);
   for (const auto& start : {o.start, o.generator_start}) {
@@ -622,9 +631,9 @@ cli::ExitCode run_train(const TrainOptions& given, cli::Session& session) {
   if (o.start) {
     check_vocabulary(tokenizer, o.tokenizer.value_or(*o.init), *o.start);
     reading.positions = commands::position_rule(o.start->design());
+    if (traits.reads_sources) reading.source = o.start->design().source;
   }
   const records::SimilarTokens similar = similar_of(o, tokenizer, session);
-  const train::ObjectiveTraits& traits = train::objective_traits(o.objective);
   if (traits.latent) check_latent(o.objective, tokenizer);
   // What a causal model reads in front of a line, where the template has nothing.
   if (traits.predicts_first) reading.begin = evaluate::begin_token(tokenizer);

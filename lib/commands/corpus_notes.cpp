@@ -40,7 +40,7 @@ void note_corpus(const train::Corpus& corpus, cli::Session& session, bool offers
   session.note(fmt::format(
       "{}: {}, {} of text ({:.1f} %) left out; a larger {} reads more{}", corpus.source(),
       cut.skipped > 0 ? fmt::format("{} skipped as too long", lines)
-                      : fmt::format("{} cut to {} tokens", lines, corpus.longest()),
+                      : fmt::format("{} cut to {} tokens", lines, corpus.longest_read()),
       counted(cut.left_out, "token"),
       100 * static_cast<double>(cut.left_out) / static_cast<double>(cut.tokens), field("length"),
       offers_blocks && !corpus.pairs() ? fmt::format(", {} blocks reads all", field("format"))

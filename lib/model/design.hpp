@@ -226,6 +226,10 @@ struct SourceDesign {
   bool operator==(const SourceDesign&) const = default;
 };
 
+/// The token in front of a target that ends with `last`, as `source` says. Throws InputError
+/// (message only) if it does not state one.
+TokenId begin_of_target(const SourceDesign& source, TokenId last);
+
 /// What only the family `masque` has. Names are those of nn's registries.
 struct VariantDesign {
   /// What layers may read: one for all or a list; a mask may leave words and seed to each text

@@ -65,6 +65,7 @@ struct TensorRow {
   Index part = 0;                   ///< number of the tensor, for roles that have several
   Index parts_stacked = 1;          ///< of kParts: how many, from `part` on
   bool detector = false;            ///< the role is one of VariantDesign::detector
+  bool fixed = false;               ///< a buffer of its class, which training leaves as it is
 };
 
 /// A head that a checkpoint of the family may hold.

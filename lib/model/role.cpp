@@ -54,6 +54,13 @@ RoleShape table_shape(const Design& design, Role role) {
 
 }  // namespace
 
+TokenId begin_of_target(const SourceDesign& source, TokenId last) {
+  if (source.begins_with_last) return last;
+  if (source.start_token_id) return static_cast<TokenId>(*source.start_token_id);
+  throw InputError(
+      "config.json has no decoder_start_token_id, expected one: it begins each target");
+}
+
 bool same_design(const Design& a, const Design& b) {
   Design like_b = a;
   like_b.family = b.family;

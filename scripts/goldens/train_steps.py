@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ten steps of training by PyTorch, from the checkpoints of tests/data/model that lm-train starts with.
+"""Ten steps of training by PyTorch, from the checkpoints of tests/data/model and tests/data/encoder_decoder that
+lm-train starts with.
 
     train_steps.py [CASE...]
 
@@ -10,7 +11,7 @@ rows of the batch. Models are transformers' with eager attention, without dropou
 it lacks, are written here from their equations (tests/data/model/README.md).
 
   objective, sequences   what lm-train calls it; `ids`, `seg` and `mask` as in records, and `rows` with a loss
-                         and their `targets`
+                         and their `targets`; `source`: what the encoder reads
   block_size             of xlnet_memory, whose blocks read 3 tokens before them; transformers keeps these
                          states as `mems`, and no gradient goes to them
   losses, norms          of each step; norms of all gradients before clipping
@@ -90,6 +91,12 @@ CASES = [
     ("deberta_v3", tr.DebertaV2ForMaskedLM, "mlm"),
     ("t5_encoder", tr.T5EncoderModel, "mlm"),
     ("t5_gated", tr.T5EncoderModel, "mlm"),
+    ("t5", tr.T5ForConditionalGeneration, "seq2seq"),
+    ("t5_untied", tr.T5ForConditionalGeneration, "seq2seq"),
+    ("mt5", tr.MT5ForConditionalGeneration, "seq2seq"),
+    ("bart", tr.BartForConditionalGeneration, "seq2seq"),
+    ("bart_scaled", tr.BartForConditionalGeneration, "seq2seq"),
+    ("mbart", tr.MBartForConditionalGeneration, "seq2seq"),
     ("xlnet", tr.XLNetLMHeadModel, "plm"),
     ("xlnet_memory", tr.XLNetLMHeadModel, "plm"),  # of the checkpoint xlnet, block by block with `mems`
 ]
@@ -223,8 +230,13 @@ class RotaryAngles(torch.nn.Module):
         return angle.cos() * scaling, angle.sin() * scaling
 
 
-def load(case, model_class):
+def folder_of(case):
     folder = DATA / "model" / case.removesuffix("_memory")
+    return folder if folder.is_dir() else DATA / "encoder_decoder" / case
+
+
+def load(case, model_class):
+    folder = folder_of(case)
     if isinstance(model_class, str):
         return globals()[model_class](folder)
     model = runs.load(folder, model_class, torch.float64)
@@ -235,7 +247,7 @@ def load(case, model_class):
         assert torch.allclose(table.double(), torch.cat([angle.sin(), angle.cos()], 1), atol=1e-6)
         table.data = torch.cat([angle.sin(), angle.cos()], 1)
     for module in list(model.modules()):
-        if hasattr(module, "embed_scale"):  # the number of a model in float32
+        if torch.is_tensor(getattr(module, "embed_scale", None)):  # the number of a model in float32
             module.embed_scale = module.embed_scale.float().double()
         for name in ("rotary_emb", "rotary_embeddings"):
             own = getattr(module, name, None)
@@ -288,7 +300,10 @@ def make_batch(case, model, objective):
             continue
         if types > 1:
             one["seg"] = np.sort(rng.integers(0, 2, n)).tolist()
-        if objective == "clm":
+        if objective == "seq2seq":
+            one |= dict(source=rng.choice(tokens, n + 2).tolist(), rows=list(range(n)),
+                        targets=rng.choice(tokens, n).tolist())
+        elif objective == "clm":
             one |= dict(rows=list(range(n - 1)), targets=one["ids"][1:])
         elif objective == "tta":
             one |= dict(rows=list(range(n)), targets=one["ids"])
@@ -345,6 +360,8 @@ def logits_of(model, one):
         return model(one["ids"], one.get("seg"))[one["rows"]]
     ids = torch.tensor([one["ids"]])
     arguments = dict(token_type_ids=torch.tensor([one["seg"]])) if "seg" in one else {}
+    if "source" in one:
+        return model(torch.tensor([one["source"]]), decoder_input_ids=ids).logits[0]
     if model.config.model_type == "t5":  # the encoder, decoded with the table
         states = model.encoder(input_ids=ids).last_hidden_state[0, one["rows"]]
         return states @ model.shared.weight.T
@@ -380,7 +397,7 @@ def pairs(tensor, places):
 def train(case, model_class, objective):
     torch.manual_seed(0)
     model = load(case, model_class)
-    stored = safetensors.torch.load_file(DATA / "model" / case.removesuffix("_memory") / "model.safetensors")
+    stored = safetensors.torch.load_file(folder_of(case) / "model.safetensors")
     named = parameters_of(model, stored)
     every = {id(p): (n, p) for n, (p, _) in named.items()}.values()
     deep = [p for n, p in every if decays(n, p)]

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -17,6 +18,7 @@
 #include "mask/builtin.hpp"
 #include "model/checkpoint/starting_model.hpp"
 #include "train/network/network.hpp"
+#include "train/run/starting_design.hpp"
 
 namespace masque::test {
 
@@ -27,9 +29,11 @@ namespace {
 const std::string kData = MASQUE_TEST_DATA;
 constexpr TokenId kMaskOfTta = 4;
 
-/// Folders of tests/data/model with a file in tests/data/train/steps.
+/// Folders of tests/data/model and tests/data/encoder_decoder with a file in tests/data/train/steps.
 constexpr const char* kCases[] = {
     "albert",
+    "bart",
+    "bart_scaled",
     "bert",
     "big_bird",
     "bloom",
@@ -56,10 +60,12 @@ constexpr const char* kCases[] = {
     "llada_bias",
     "llama",
     "longformer",
+    "mbart",
     "mixtral",
     "modernbert",
     "mpnet",
     "mpt",
+    "mt5",
     "neobert",
     "olmo",
     "olmo2",
@@ -73,8 +79,10 @@ constexpr const char* kCases[] = {
     "roberta",
     "roformer",
     "stablelm",
+    "t5",
     "t5_encoder",
     "t5_gated",
+    "t5_untied",
     "tta",
     "xlm_roberta",
     "xlnet",
@@ -100,6 +108,7 @@ std::vector<Example> examples_of(const JsonValue& golden) {
   for (const JsonValue& sequence : golden.find("sequences")->items) {
     Example e;
     e.ids = whole_numbers<TokenId>(sequence.find("ids"));
+    e.source = whole_numbers<TokenId>(sequence.find("source"));
     e.segments = whole_numbers<Index>(sequence.find("seg"));
     e.rows = whole_numbers<Index>(sequence.find("rows"));
     e.targets = whole_numbers<TokenId>(sequence.find("targets"));
@@ -116,20 +125,23 @@ std::vector<Example> examples_of(const JsonValue& golden) {
 /// A checkpoint as lm-train starts with it, in double.
 class StartedModel {
  public:
-  explicit StartedModel(const std::string& path) {
-    const model::StartingModel start(path);
+  StartedModel(const std::string& path, model::StartingPart part) {
+    const model::StartingModel start(path, part);
     design_ = start.design();
-    const model::ModelPlan plan = start.saved_design(design_).plan;
-    const model::HeadPlan* head = model::head_like(plan, design_.head);
     Parameters<float> single;
-    const ParameterMap map = add_model(plan, head, "", ParameterMap(), single);
+    const ParameterMap map = add(start, single);
     CHECK(copy_weights(start.weights(), map, single).empty());
-    map_ = add_model(plan, head, "", ParameterMap(), parameters_);
+    std::optional<EncoderPart> source = source_;
+    if (source) CHECK(copy_weights(start.encoder()->weights(), source->map, single).empty());
+    map_ = add(start, parameters_);
     std::ranges::copy(single.values(), parameters_.values().begin());
     // Memory with its own places as values shows which element of a file is where.
     std::iota(single.values().begin(), single.values().end(), 0.0F);
     const model::ModelWeights<float> weights = weights_of(design_, map, single);
-    const model::ModelFiles files = start.files(design_, weights, {});
+    model::ModelWeights<float> of_source;
+    if (source) of_source = weights_of(source->design, source->map, single);
+    const model::ModelFiles files =
+        start.files(design_, weights, {}, true, source ? &of_source : nullptr);
     for (const store::OutputTensor& tensor : files.weights.tensors) {
       if (const auto* own = std::get_if<store::Computed>(&tensor.source)) {
         std::vector<float> places(tensor.info.elements());
@@ -144,6 +156,7 @@ class StartedModel {
 
   const model::Design& design() const { return design_; }
   const ParameterMap& map() const { return map_; }
+  const EncoderPart* source() const { return source_ ? &*source_ : nullptr; }
   Parameters<double>& parameters() { return parameters_; }
   /// Of the tensors that are trained.
   std::set<std::string> names() const {
@@ -173,6 +186,14 @@ class StartedModel {
   bool decays(const std::string& name) const { return parameter_of(name).decays; }
 
  private:
+  /// Adds the parameters of the model, those of its encoder first.
+  template <class T>
+  ParameterMap add(const model::StartingModel& start, Parameters<T>& parameters) {
+    ParameterMap shared;
+    source_ = add_source(start, shared, parameters);
+    const model::ModelPlan plan = start.saved_design(design_).plan;
+    return add_model(plan, model::head_like(plan, design_.head), "", shared, parameters);
+  }
   const Parameter& parameter_of(const std::string& name) const {
     const auto place = static_cast<Index>(places_.at(name).front());
     Index i = parameters_.count() - 1;
@@ -182,6 +203,7 @@ class StartedModel {
   model::Design design_;
   Parameters<double> parameters_;
   ParameterMap map_;
+  std::optional<EncoderPart> source_;
   std::map<std::string, std::vector<std::size_t>> places_;
 };
 
@@ -260,8 +282,12 @@ void check_steps(const std::string& name) {
   CAPTURE(name);
   const std::string file = kData + "/train/steps/" + name + ".json";
   const JsonValue golden = parse_json_file(read_text(file, 1 << 20), file);
-  StartedModel model(kData + "/model/" + name.substr(0, name.find("_memory")));
-  Network<double> network(model.design(), model.map(), model.parameters(), kernel::Precision::kF64);
+  const bool pairs = golden.find("objective")->text == "seq2seq";
+  StartedModel model(kData + (pairs ? "/encoder_decoder/" : "/model/") +
+                         name.substr(0, name.find("_memory")),
+                     pairs ? model::StartingPart::kDecoder : model::StartingPart::kModel);
+  Network<double> network(model.design(), model.map(), model.parameters(), kernel::Precision::kF64,
+                          {}, model.source());
   if (const JsonValue* size = golden.find("block_size"))
     network.stop_at_blocks(static_cast<Index>(*size->number()));
   const std::vector<Example> examples = examples_of(golden);

@@ -84,12 +84,7 @@ Sentence encode_target_sentence(const text::Tokenizer& tokenizer, std::string_vi
   sentence.source = encode_sentence(tokenizer, source, plain).ids;
   if (sentence.source.empty()) throw InputError("a source without tokens, expected at least one");
   if (sentence.ids.empty()) throw InputError("a target without tokens, expected at least one");
-  if (!design.begins_with_last && !design.start_token_id) {
-    throw InputError(
-        "config.json has no decoder_start_token_id, expected one: it begins each target");
-  }
-  const TokenId begin =
-      design.begins_with_last ? sentence.ids.back() : static_cast<TokenId>(*design.start_token_id);
+  const TokenId begin = model::begin_of_target(design, sentence.ids.back());
   sentence.segments.clear();
   put_in_front(tokenizer, begin, sentence);
   sentence.suffix = 0;

@@ -237,10 +237,7 @@ void Finder::add_head() {
 void Finder::add_decoder(const HeadPlan& head) {
   if (head.decoder.empty()) return;
   const store::TensorInfo* info = find(head.decoder);
-  const auto is_words = [](const TensorPlan& t) {
-    return t.placed.parts[0].role == Role::kWordTable;
-  };
-  const store::TensorInfo& words = *std::ranges::find_if(plan_.tensors, is_words)->info;
+  const store::TensorInfo& words = word_table_of(plan_);
   if (head.design.tied) {
     if (info == nullptr || store::same_values(checkpoint_, *info, words)) return;
     if (head.always_tied) {
@@ -580,6 +577,25 @@ ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& chec
 template ModelWeights<float> read_tensors(const LoadPlan&, const store::Checkpoint&);
 template ModelWeights<double> read_tensors(const LoadPlan&, const store::Checkpoint&);
 
+const store::TensorInfo& word_table_of(const LoadPlan& plan) {
+  const auto found = std::ranges::find_if(plan.tensors, [](const TensorPlan& tensor) {
+    return tensor.placed.parts[0].role == Role::kWordTable;
+  });
+  return *found->info;
+}
+
+bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
+                   const FamilyConfig& config) {
+  if (family.decoder == nullptr) return false;
+  const std::string prefix = family.plan(config).prefix;
+  const auto is_of_decoder = [&](const store::TensorInfo& info) {
+    const bool begins =
+        info.name.starts_with("decoder.") || info.name.starts_with(prefix + "decoder.");
+    return begins && !info.name.ends_with("embed_tokens.weight");
+  };
+  return std::ranges::any_of(checkpoint.tensors(), is_of_decoder);
+}
+
 void check_bundle_sums(const store::Checkpoint& checkpoint) {
   if (!checkpoint.bundle()) return;
   for (const store::WeightsFile& file : checkpoint.files()) {
@@ -615,24 +631,6 @@ LoadedModel<T> loaded_of(const LoadPlan& plan, ModelWeights<T> weights, const st
   return loaded;
 }
 
-/// Whether the checkpoint has a decoder, besides a word table, of a model whose base has the
-/// `prefix`.
-bool has_decoder(const store::Checkpoint& checkpoint, const std::string& prefix) {
-  const auto is_of_decoder = [&](const store::TensorInfo& info) {
-    const bool begins =
-        info.name.starts_with("decoder.") || info.name.starts_with(prefix + "decoder.");
-    return begins && !info.name.ends_with("embed_tokens.weight");
-  };
-  return std::ranges::any_of(checkpoint.tensors(), is_of_decoder);
-}
-
-const store::TensorInfo* word_table_of(const LoadPlan& plan) {
-  const auto found = std::ranges::find_if(plan.tensors, [](const TensorPlan& tensor) {
-    return tensor.placed.parts[0].role == Role::kWordTable;
-  });
-  return found->info;
-}
-
 }  // namespace
 
 template <class T>
@@ -656,9 +654,8 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
   const store::Checkpoint checkpoint = store::open_checkpoint(path);
   const store::ModelConfig config = config_of(checkpoint, path);
   const Family& family = choose_family(config, options.family);
-  if (family.decoder == nullptr) return std::nullopt;
   const FamilyConfig keys(config);
-  if (!has_decoder(checkpoint, family.plan(keys).prefix)) return std::nullopt;
+  if (!holds_decoder(checkpoint, family, keys)) return std::nullopt;
   ModelPlan decoder = family.decoder(keys);
   const store::NamedTensors names = names_of(checkpoint, config);
   ModelPlan encoder = read_plan(family, keys);
@@ -682,7 +679,7 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
   written.design.notes = std::move(notes);
   check_bundle_sums(checkpoint);
   LoadedPair<T> pair;
-  const bool shares = word_table_of(read) == word_table_of(written);
+  const bool shares = &word_table_of(read) == &word_table_of(written);
   pair.encoder = loaded_of<T>(read, read_tensors<T>(read, checkpoint), path);
   if (shares) {
     // Read once: it may be a tensor of another type, which is converted.

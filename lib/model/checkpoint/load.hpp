@@ -24,6 +24,11 @@ struct LoadPlan {
   std::vector<std::string> unused;  ///< names of tensors that no role took
 };
 
+/// Whether `checkpoint`, which `family` reads by `config`, holds an encoder–decoder: it has a decoder
+/// besides its word table.
+bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
+                   const FamilyConfig& config);
+
 /// Finds every tensor of `model` in `checkpoint`, by name and shape. `names` are the checkpoint's.
 /// No weights are read, but for a tied decoder that the file has, too: it is compared with the word
 /// table. The result points into `checkpoint`. Throws InputError for a tensor that is missing, or
@@ -31,6 +36,9 @@ struct LoadPlan {
 /// than are computed instead of it, and for an adapter of PEFT next to the weights.
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names);
+
+/// The tensor of the word table in `plan`.
+const store::TensorInfo& word_table_of(const LoadPlan& plan);
 
 /// The old spelling of `name`, a layer norm's tensor, "LayerNorm.gamma" of "LayerNorm.weight",
 /// which checkpoints converted from TensorFlow have; empty for any other name.

@@ -43,6 +43,7 @@ PlacedTensor place(const Design& design, const TensorRow& row, std::string names
   }
   tensor.vector = bias || vector;
   tensor.bias = bias;
+  tensor.fixed = row.fixed;
   tensor.layout = bias && row.layout == TensorLayout::kInOut ? TensorLayout::kOutIn : row.layout;
   const bool parts = row.layout == TensorLayout::kParts;
   tensor.groups = parts ? row.parts_stacked : design.num_key_value_heads;

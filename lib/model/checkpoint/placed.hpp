@@ -33,6 +33,7 @@ struct PlacedTensor {
   Index groups = 1;     ///< heads of keys of kHeadGroups, parts of kParts
   /// The roles are those of VariantDesign::detector: sizes and layers are its own.
   bool detector = false;
+  bool fixed = false;             ///< TensorRow::fixed
   std::vector<TensorPart> parts;  ///< stacked: by rows, of a vector by elements
 };
 

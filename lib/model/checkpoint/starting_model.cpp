@@ -36,21 +36,50 @@ bool is_of_classifier(const store::TensorInfo& info) {
 
 }  // namespace
 
-StartingModel::StartingModel(const std::string& path)
+namespace {
+
+ModelPlan plan_of(const Family& family, const FamilyConfig& config, StartingPart part) {
+  const bool decoder = part == StartingPart::kDecoder && family.decoder != nullptr;
+  ModelPlan plan = decoder ? family.decoder(config) : read_plan(family, config);
+  // The tensors of the other part are not ignored.
+  for (Skipped& skipped : plan.skipped) {
+    if (part != StartingPart::kModel) skipped.what.clear();
+  }
+  return plan;
+}
+
+/// Leaves the word table of `plan` its first name alone, which no other part has.
+void name_word_table_apart(ModelPlan& plan) {
+  for (TensorRow& row : plan.rows) {
+    if (row.roles[0] == Role::kWordTable) row.name.resize(row.name.find('|'));
+  }
+}
+
+}  // namespace
+
+bool StartingModel::is_encoder_decoder(const std::string& path) {
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::ModelConfig config = store::need_config(checkpoint);
+  return holds_decoder(checkpoint, choose_family(config, ""), FamilyConfig(config));
+}
+
+StartingModel::StartingModel(const std::string& path, StartingPart part)
     : checkpoint_(store::open_checkpoint(path)),
       config_(store::need_config(checkpoint_)),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
       // As it is written in the end, in f32: Gemma's scale of embeddings is rounded to the type.
-      plan_(read_plan(family_, FamilyConfig(store::ModelConfig::parse(
-                                   store::with_dtype(config_, DType::kF32), config_.path())))),
+      plan_(plan_of(family_,
+                    FamilyConfig(store::ModelConfig::parse(
+                        store::with_dtype(config_, DType::kF32), config_.path())),
+                    part)),
       found_(find_tensors(plan_, checkpoint_, names_)) {
-  if (!has_class_of_plan(family_)) {
-    throw InputError(path,
-                     fmt::format("training of family {} is not supported, expected another family: "
-                                 "its decoder reads the states of its encoder, which is no model "
-                                 "of its own",
-                                 family_.name));
+  if (part == StartingPart::kDecoder) {
+    open_encoder();
+  } else if (part == StartingPart::kModel && !has_class_of_plan(family_)) {
+    throw InputError(path, fmt::format("the encoder of family {} is no model of its own, expected "
+                                       "training of encoder and decoder together ({} seq2seq)",
+                                       family_.name, field("objective")));
   }
   check_bundle_sums(checkpoint_);
   const HeadDesign& head = found_.design.head;
@@ -58,6 +87,29 @@ StartingModel::StartingModel(const std::string& path)
   for (HeadPlan& own : plan_.heads) {
     if (alike(own.design, head)) own.design.tied = head.tied;
   }
+}
+
+void StartingModel::open_encoder() {
+  if (!plan_.design.source) {
+    throw InputError(path(), fmt::format("family {} has no decoder that reads an encoder, expected "
+                                         "an encoder–decoder (families t5 and bart)",
+                                         family_.name));
+  }
+  auto encoder = std::make_unique<StartingModel>(path(), StartingPart::kEncoder);
+  const store::TensorInfo& own = word_table_of(found_);
+  const store::TensorInfo& other = word_table_of(encoder->found_);
+  const bool ties = config_.flag(family_.files.tie_field).value_or(true);
+  shares_words_ = own.name == other.name || ties;
+  if (own.name != other.name && ties && !store::same_values(checkpoint_, own, other)) {
+    throw InputError(path(), fmt::format("'{}' differs from '{}', expected one word table: "
+                                         "config.json ties those of encoder and decoder",
+                                         escape(own.name), escape(other.name)));
+  }
+  if (!shares_words_) {
+    name_word_table_apart(plan_);
+    name_word_table_apart(encoder->plan_);
+  }
+  encoder_ = std::move(encoder);
 }
 
 std::optional<HeadDesign> StartingModel::head(HeadKind kind) const {
@@ -175,7 +227,9 @@ std::string StartingModel::config_text(const Design& design) const {
   }
   const bool has_words = head.kind == HeadKind::kMasked || head.kind == HeadKind::kCausal;
   const std::string tie(named != nullptr ? named->files.tie_field : family_.files.tie_field);
-  if (has_words && !head.tied && config_.flag(tie).value_or(true)) set(tie.c_str(), "false");
+  // Of a decoder whose file has another matrix nothing is stated, as before: by what is stated its
+  // states are scaled.
+  if (!plan_.design.source && has_words && !head.tied && config_.flag(tie).value_or(true)) set(tie.c_str(), "false");
   return text;
 }
 
@@ -264,19 +318,11 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
   }
 }
 
-ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
-                                const TrainingConfig& training, bool unused) const {
-  const Written found = written(design, training);
-  if (found.writer == Writer::kOther) return model_files(found.saved, weights);
-  const ModelPlan& plan = found.saved.plan;
-  const bool same_head = design.head == found_.design.head;
-  ModelFiles files;
-  files.weights.name = "model.safetensors";
-  files.weights.metadata = {{"format", "pt"}};
-  std::vector<store::OutputTensor>& tensors = files.weights.tensors;
+void StartingModel::add_tensors(const ModelPlan& plan, const ModelWeights<float>& weights,
+                                bool same_head, std::vector<store::OutputTensor>& tensors) const {
   std::vector<NamedTensor> named = named_tensors(plan, weights);
-  const HeadPlan* head = same_head ? head_plan(design.head) : nullptr;
-  if (head != nullptr && design.head.tied && !head->decoder.empty()) {
+  const HeadPlan* head = same_head ? head_plan(plan.design.head) : nullptr;
+  if (head != nullptr && plan.design.head.tied && !head->decoder.empty()) {
     // A copy of the word table that the file has, though it is tied.
     for (PlacedTensor& placed :
          place_row(plan.design, {head->decoder, {Role::kDecoder}, Parts::kTensor})) {
@@ -289,6 +335,7 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
     }
   }
   std::set<std::string> written;
+  for (const store::OutputTensor& tensor : tensors) written.insert(tensor.info.name);
   for (NamedTensor& tensor : named) {
     std::vector<std::string> names;
     if (same_head) names = names_in_file(tensor.placed);
@@ -304,6 +351,22 @@ ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>&
       tensors.push_back(output_tensor(std::move(one)));
     }
   }
+}
+
+ModelFiles StartingModel::files(const Design& design, const ModelWeights<float>& weights,
+                                const TrainingConfig& training, bool unused,
+                                const ModelWeights<float>* encoder) const {
+  MASQUE_CHECK((encoder != nullptr) == (encoder_ != nullptr));
+  const Written found = written(design, training);
+  if (found.writer == Writer::kOther) return model_files(found.saved, weights);
+  const ModelPlan& plan = found.saved.plan;
+  const bool same_head = design.head == found_.design.head;
+  ModelFiles files;
+  files.weights.name = "model.safetensors";
+  files.weights.metadata = {{"format", "pt"}};
+  std::vector<store::OutputTensor>& tensors = files.weights.tensors;
+  add_tensors(plan, weights, same_head, tensors);
+  if (encoder != nullptr) encoder_->add_tensors(encoder_->plan_, *encoder, true, tensors);
   if (unused) add_unused(plan, same_head, tensors);
   std::ranges::sort(tensors, {}, [](const store::OutputTensor& t) { return t.info.name; });
   const std::string& text = found.saved.config;

@@ -15,12 +15,22 @@
 
 namespace masque::model {
 
+/// What of a checkpoint is opened.
+enum class StartingPart {
+  kModel,    ///< the model; of an encoder–decoder the encoder, which must be a model of its own
+  kEncoder,  ///< the encoder of an encoder–decoder
+  kDecoder,  ///< the decoder of an encoder–decoder, with the encoder that it reads
+};
+
 /// An opened checkpoint of any family. Immutable; its files stay open.
 class StartingModel {
  public:
   /// Reads config and headers; `path` is a folder as load_model takes it. Throws as load_model,
-  /// but for values that are not finite.
-  explicit StartingModel(const std::string& path);
+  /// but for values that are not finite; and for a `part` that the checkpoint does not have or that
+  /// is no model of its own.
+  explicit StartingModel(const std::string& path, StartingPart part = StartingPart::kModel);
+  /// Whether the checkpoint `path` holds an encoder–decoder. Reads config and headers.
+  static bool is_encoder_decoder(const std::string& path);
   StartingModel(const StartingModel&) = delete;
   StartingModel& operator=(const StartingModel&) = delete;
   ~StartingModel() = default;
@@ -33,6 +43,10 @@ class StartingModel {
   const Design& design() const { return found_.design; }
   /// Reads all weights, each time. Throws as load_model.
   ModelWeights<float> weights() const { return read_tensors<float>(found_, checkpoint_); }
+  /// Of a decoder, the encoder that it reads; else nullptr. As valid as this.
+  const StartingModel* encoder() const { return encoder_.get(); }
+  /// Whether both have one word table.
+  bool shares_words() const { return shares_words_; }
 
   /// The head of this `kind`: the model's own if it is of the kind, else the first one that its
   /// family knows; of a family without heads a tied vocabulary alone, if the kind has one. Else
@@ -55,10 +69,12 @@ class StartingModel {
   /// begin token alone; tensors keep the names that the checkpoint has where the head is the
   /// checkpoint's; what it has under several, all. With `unused`, all tensors of the checkpoint
   /// that no part of the model uses go with those, as they are, but for heads that reading would
-  /// take instead of the design's, and a classifier's; a TensorFlow checkpoint's are left out.
-  /// Throws as saved_design, and UsageError for a weight that is missing.
+  /// take instead of the design's, and a classifier's; a TensorFlow checkpoint's are left out. Of a
+  /// decoder `encoder` has the weights of its encoder, whose design is the checkpoint's; else it is
+  /// nullptr. Throws as saved_design, and UsageError for a weight that is missing.
   ModelFiles files(const Design& design, const ModelWeights<float>& weights,
-                   const TrainingConfig& training, bool unused = true) const;
+                   const TrainingConfig& training, bool unused = true,
+                   const ModelWeights<float>* encoder = nullptr) const;
 
  private:
   /// Who writes a design.
@@ -68,11 +84,17 @@ class StartingModel {
     Writer writer;
     SavedDesign saved;
   };
+  /// Opens the encoder of a decoder; refuses what has none, and two word tables.
+  void open_encoder();
   Written written(const Design& design, const TrainingConfig& training) const;
   const HeadPlan* head_plan(const HeadDesign& head) const;
   /// Whether the checkpoint labels texts, which a model of this design does not.
   bool leaves_classifier(const Design& design) const;
   std::string config_text(const Design& design) const;
+  /// Adds the tensors of `plan` with their `weights` to `tensors`, under the names that the
+  /// checkpoint has where its head is the plan's (`same_head`).
+  void add_tensors(const ModelPlan& plan, const ModelWeights<float>& weights, bool same_head,
+                   std::vector<store::OutputTensor>& tensors) const;
   bool is_copy(const std::string& a, const std::string& b) const;
   std::vector<std::string> names_in_file(const PlacedTensor& tensor) const;
   std::vector<TensorRow> replaced_rows(const ModelPlan& plan) const;
@@ -86,6 +108,8 @@ class StartingModel {
   /// Plan of the family, with the decoder untied where the file has one of its own.
   ModelPlan plan_;
   LoadPlan found_;
+  std::unique_ptr<const StartingModel> encoder_;
+  bool shares_words_ = false;
 };
 
 }  // namespace masque::model

@@ -115,11 +115,11 @@ ModelPlan make_decoder_plan(const FamilyConfig& config) {
   plan.heads = {head};
   // The bias may be absent: then it is 0.
   head.evidence = kBias;
-  head.rows = {{std::string(kBias),
-                {Role::kDecoder},
-                Parts::kBiasTensor,
-                TensorLayout::kOutIn,
-                {1, static_cast<std::uint64_t>(plan.design.vocab_size)}}};
+  head.rows = {{.name = std::string(kBias),
+                .roles = {Role::kDecoder},
+                .parts = Parts::kBiasTensor,
+                .shape = {1, static_cast<std::uint64_t>(plan.design.vocab_size)},
+                .fixed = true}};
   plan.heads.insert(plan.heads.begin(), head);
   plan.tied_tables = "~encoder.embed_tokens.weight";
   plan.skipped = skipped_of("encoder", "the encoder");

@@ -348,28 +348,31 @@ MatrixView<T> add_branch(Run& run, Index l, const Norm* norm, double alpha, Role
   return residual<Run, T>(alpha, run.design().residual_multiplier, x, branch, own);
 }
 
-/// The part of a decoder's layer `l` of `run` that reads the states of an encoder (SourceDesign):
-/// `u` ← u + source(norm(u)), or with norms_sum() norm(u + source(u)), for the rows of `stream`, in
-/// the memory `own`. Of `run`, which keeps nothing: read_source(l, stream, input, context).
+/// The part of a decoder's layer `l` of `run` that reads the states of an encoder (SourceDesign),
+/// for the rows of `stream`, in the memory `own`: u + source(norm(u)), whose view is returned; or
+/// with norms_sum() norm(u + source(u)), in `y`. A pass that keeps nothing writes over `u`. Of
+/// `run`: read_source(l, stream, input, context).
 template <class Run, class T>
-void add_source_attention(Run& run, Index l, typename Run::Stream& stream, LayerMemory<T>& own,
-                          MatrixView<T> u) {
+MatrixView<T> add_source_attention(Run& run, Index l, typename Run::Stream& stream,
+                                   LayerMemory<T>& own, MatrixView<T> u, MatrixView<T> y) {
   const auto& weights = run.layer(l);
   const bool post = norms_sum(run.design().norm_placement);
   MatrixView<const T> input = u;
   if (!post) {
-    input = resized(own.normed, u.rows, u.columns);
-    weights.source_norm.forward(u, own.normed.view());
+    const MatrixView<T> normed =
+        resized(Run::kKeeps ? own.source_input : own.normed, u.rows, u.columns);
+    weights.source_norm.forward(u, normed);
+    input = normed;
   }
-  const MatrixView<T> context = resized(own.context, u.rows, context_width(run.design()));
+  const MatrixView<T> context = resized(Run::kKeeps ? own.source_context : own.context, u.rows,
+                                        context_width(run.design()));
   run.read_source(l, stream, input, context);
-  const MatrixView<T> branch = resized(own.sum, u.rows, u.columns);
+  const MatrixView<T> branch = resized(Run::kKeeps ? own.source_sum : own.sum, u.rows, u.columns);
   weights.source_output.forward(context, branch);
-  if (post) {
-    residual_norm<Run, decltype(weights.source_norm), T>(weights.source_norm, 1, u, branch, u);
-  } else {
-    residual<Run, T>(1, 1, u, branch, u);
-  }
+  run.drop(DropoutPlace::kSource, l, stream, branch);
+  if (!post) return residual<Run, T>(1, 1, u, branch, u);
+  residual_norm<Run, decltype(weights.source_norm), T>(weights.source_norm, 1, u, branch, y);
+  return y;
 }
 
 /// Fills run.states(l + 1, stream) from run.states(l, stream): layer `l` of `run` for the rows of
@@ -407,11 +410,11 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   using Norm = decltype(weights.attention_norm);
   if (post) {
     const MatrixView<T> middle = Run::kKeeps ? resized(own.middle, x.rows, x.columns) : y;
+    const MatrixView<T> read =
+        Run::kKeeps && design.source ? resized(own.source_input, x.rows, x.columns) : middle;
     add_and_norm<Run, Norm, T>(run, l, weights.attention_norm, residual_scale(design, l),
-                               Role::kAttentionResidual, x, attended, middle);
-    if constexpr (!Run::kKeeps) {
-      if (design.source) add_source_attention<Run, T>(run, l, stream, own, middle);
-    }
+                               Role::kAttentionResidual, x, attended, read);
+    if (design.source) add_source_attention<Run, T>(run, l, stream, own, read, middle);
     const MatrixView<T> branch = Run::kKeeps ? resized(own.last_sum, x.rows, x.columns) : attended;
     feed_forward<Run, T>(run, l, own, middle, branch);
     run.drop(DropoutPlace::kFeedForward, l, stream, branch);
@@ -425,13 +428,11 @@ void layer_forward(Run& run, Index l, typename Run::Stream& stream, typename Run
   MatrixView<T> middle;
   if (normed) middle = resized(Run::kKeeps ? own.middle : own.normed, x.rows, x.columns);
   if (parallel && normed) weights.feed_forward_norm.forward(x, middle);
-  const MatrixView<T> sum = add_branch<Run, Norm, T>(
+  MatrixView<T> sum = add_branch<Run, Norm, T>(
       run, l,
       norms_attention_output(design.norm_placement) ? &weights.attention_output_norm : nullptr,
       residual_scale(design, l), Role::kAttentionScale, own.attention_branch, x, attended, y);
-  if constexpr (!Run::kKeeps) {
-    if (design.source) add_source_attention<Run, T>(run, l, stream, own, sum);
-  }
+  if (design.source) sum = add_source_attention<Run, T>(run, l, stream, own, sum, {});
   if (normed && !parallel) weights.feed_forward_norm.forward(sum, middle);
   if (!normed) middle = parallel ? own.normed.view() : sum;
   const MatrixView<T> branch = Run::kKeeps ? y : attended;

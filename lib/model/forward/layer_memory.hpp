@@ -65,6 +65,12 @@ struct LayerMemory {
       distance_queries;      ///< DeBERTa: those that keys meet
   Matrix<T> convolved,       ///< DeBERTa: before the activation
       convolution_sum;       ///< DeBERTa: before the norm
+  // SourceDesign, where a pass keeps something:
+  Matrix<T> source_input,  ///< what the queries of the source are made of
+      source_query,        ///< these queries
+      source_key_value,    ///< keys and values of the source
+      source_context,      ///< what the output projection reads
+      source_sum;          ///< its sum with the residual, before a norm of that
   ExpertMemory<T> experts;   ///< LayerDesign::experts
 
   /// Calls `visit`(matrix) for all.
@@ -93,7 +99,12 @@ struct LayerMemory {
                               &distance_keys,
                               &distance_queries,
                               &convolved,
-                              &convolution_sum})
+                              &convolution_sum,
+                              &source_input,
+                              &source_query,
+                              &source_key_value,
+                              &source_context,
+                              &source_sum})
       visit(*matrix);
   }
 };

@@ -112,6 +112,20 @@ Index Corpus::longest() const {
   return most;
 }
 
+Index Corpus::longest_read(const CorpusItem& item) const {
+  const Index all = std::ssize(item.ids);
+  if (!parts_apart_) return all;
+  const Index source = std::ranges::find(item.segments, 1) - item.segments.begin();
+  return std::max(source, all - source - 1);
+}
+
+Index Corpus::longest_read() const {
+  if (!parts_apart_) return longest();
+  Index most = 0;
+  for (Index i = 0; i < size(); ++i) most = std::max(most, longest_read(item(i)));
+  return most;
+}
+
 std::vector<Index> Corpus::first_of_lengths() const {
   std::set<Index> seen;
   std::vector<Index> out;
@@ -154,7 +168,7 @@ CorpusItem Corpus::item(Index number) const {
 }
 
 Index Corpus::position_end() const {
-  if (positions_.empty()) return longest();
+  if (positions_.empty()) return longest_read();
   return 1 + static_cast<Index>(*std::ranges::max_element(positions_));
 }
 
@@ -189,20 +203,20 @@ std::string position_problem(Index found, Index most, std::string_view model) {
 
 void check_length(const Corpus& corpus, Index most, std::string_view model) {
   if (most == 0) return;
-  if (corpus.longest() > most) {
+  if (const Index longest = corpus.longest_read(); longest > most) {
     throw UsageError(fmt::format("{} {}: expected at most {}, the positions of {}", field("length"),
-                                 corpus.longest(), most, model));
+                                 longest, most, model));
   }
   if (corpus.position_end() > most)
     throw InputError(corpus.source(), position_problem(corpus.position_end() - 1, most, model));
 }
 
 void check_evaluated_length(const Corpus& corpus, Index most, std::string_view model) {
-  if (most == 0 || (corpus.longest() <= most && corpus.position_end() <= most)) return;
+  if (most == 0 || (corpus.longest_read() <= most && corpus.position_end() <= most)) return;
   for (Index i = 0; i < corpus.size(); ++i) {
     const CorpusItem item = corpus.item(i);
     const std::string place = item.line > 0 ? fmt::format("line {}: ", item.line) : "";
-    if (const Index found = std::ssize(item.ids); found > most) {
+    if (const Index found = corpus.longest_read(item); found > most) {
       throw InputError(
           corpus.source(),
           fmt::format("{}{} tokens, expected at most {}, the positions of {}; or use {} {}", place,

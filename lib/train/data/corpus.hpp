@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/string/utf8.hpp"
+#include "model/design.hpp"
 #include "records/corruption.hpp"
 #include "records/record.hpp"
 #include "records/token_source.hpp"
@@ -67,6 +68,8 @@ class Corpus {
   void set_labels(LabelKind kind) { label_kind_ = kind; }
   /// Sets the `token` in front of each line, where the tokenizer's template has none.
   void set_begin_token(std::optional<TokenId> token) { begin_token_ = token; }
+  /// Sources and targets (segments 0 and 1) are read by an encoder and a decoder.
+  void set_parts_apart() { parts_apart_ = true; }
   /// Adds `lines`, what was not UTF-8 in the text, to repaired().
   void add_repaired(const RepairedLines& lines) { repaired_.add(lines); }
   /// Adds `lines`, the lone surrogates of JSON, to surrogates().
@@ -84,6 +87,11 @@ class Corpus {
   Index length(Index item) const;
   /// Tokens of the longest sequence; 0 without any. O(listed sequences).
   Index longest() const;
+  /// Most tokens that a model reads at once: as longest(); with set_parts_apart() of a source or of
+  /// a target without its last token, which is only predicted. O(listed tokens).
+  Index longest_read() const;
+  /// The same of `item`.
+  Index longest_read(const CorpusItem& item) const;
   /// The first sequence of each length, by number. O(listed sequences).
   std::vector<Index> first_of_lengths() const;
   /// Whether sequences are read from files when they are asked for.
@@ -140,6 +148,7 @@ class Corpus {
   std::string source_ = "the corpus";
   LabelKind label_kind_ = LabelKind::kNone;
   Index left_out_ = 0;
+  bool parts_apart_ = false;
   RepairedLines repaired_, surrogates_;
   CutText listed_cut_;
   std::optional<TokenId> begin_token_;
@@ -177,6 +186,9 @@ struct CorpusOptions {
   /// Tokens that records have dropped come back to their places, with labels that say what they
   /// are: what masked autoencoding predicts.
   bool dropped = false;
+  /// Of pairs, and of records with `original`, the source is what an encoder reads and the target
+  /// what the decoder of this design predicts.
+  std::optional<model::SourceDesign> source = {};
   /// Pairs are a text with errors and what it should be, token for token.
   bool corrections = false;
   /// How the model numbers positions of records.
@@ -199,11 +211,13 @@ struct CorpusOptions {
 ///         target, the same token. With `corrections` a sequence is the source alone, and its
 ///         labels are the target's tokens, none where that is unknown (roles().unk) or the template
 ///         stands; pairs of different numbers of tokens are left out, and counted.
+///         With `source` both have the template of one text, each cut to `length`, and the token
+///         that begins a target stands in front of it.
 /// Records ids, positions as number_positions(), from 0 to less than `length`, `seg` and `mask` as
 ///         they are; with `labels`
 ///         those, too, and `weights`. A record of `original` and no labels (droptoken bart) becomes
 ///         a source, its ids, and a target, the original: the target's tokens are predicted under
-///         the mask unilm. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
+///         the mask unilm; with `source` as in pairs. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
 ///         With `dropped` all records have such a list or none has; the tokens come back between
 ///         the positions of the others.
 ///
@@ -241,6 +255,7 @@ records::TokenTable token_table(const text::Tokenizer& tokenizer);
 
 /// Throws UsageError naming the length and `model` if a sequence of `corpus` is longer than `most`
 /// positions, InputError if a given position is beyond them. A `most` of 0: there is no limit.
+/// Targets (CorpusOptions::source) may have one token more, which nothing reads.
 void check_length(const Corpus& corpus, Index most, std::string_view model);
 
 /// The same for a `corpus` that is only evaluated: throws InputError that names its file, the line,

@@ -44,8 +44,10 @@ class RecordTaker {
   void take(records::Record& record) {
     if (record.ids.empty()) return;
     records::number_positions(record, options_.positions);
-    if (options_.labels && record.original.present && !record.labels.present) join(record);
-    check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
+    const bool joins = options_.labels || options_.source;
+    if (joins && record.original.present && !record.labels.present) join(record);
+    if (!options_.source)
+      check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
     check_places(record);
     check_labels(record);
     if (options_.dropped) restore(record);
@@ -68,6 +70,7 @@ class RecordTaker {
     if (restored_.value_or(false) && !learns_)
       throw InputError(name, "no record has dropped tokens, expected some to predict");
     if (options_.labels || restored_.value_or(false)) corpus_.set_labels(kind_);
+    if (options_.source) corpus_.set_parts_apart();
     return std::move(corpus_);
   }
 
@@ -83,6 +86,7 @@ class RecordTaker {
     }
     if (record.mask || record.pos.present || record.seg.present)
       throw InputError("original without labels cannot be combined with mask, pos or seg");
+    if (options_.source && !target.empty()) return add_target(record);
     // Both begin with the token that begins a text: as in pairs, the target has none.
     const bool begins = !target.empty() && target.front() == record.ids.front() &&
                         tokens_.is_special(target.front());
@@ -99,6 +103,18 @@ class RecordTaker {
       if (i + 1 >= source && i + 1 < n) labels[i] = record.ids[i + 1];
     }
     record.mask = fmt::format("unilm({},{})", source, n - source);
+    record.original.clear();
+  }
+
+  /// The same for an encoder and a decoder.
+  void add_target(records::Record& record) const {
+    const std::vector<std::int32_t>& target = record.original.values;
+    const std::size_t source = record.size();
+    check_length(std::max(source, target.size()));
+    record.ids.push_back(model::begin_of_target(*options_.source, target.back()));
+    record.ids.insert(record.ids.end(), target.begin(), target.end());
+    std::vector<std::int32_t>& segments = record.seg.make(record.size());
+    for (std::size_t i = 0; i < segments.size(); ++i) segments[i] = i < source ? 0 : 1;
     record.original.clear();
   }
 
@@ -193,6 +209,8 @@ class RecordTaker {
   }
 
   void check_labels(const records::Record& record) {
+    if (options_.source && !record.seg.present)
+      throw InputError("no original in a record, expected the target of its ids (droptoken bart)");
     if (!options_.labels) {
       if (!record.labels.present && !record.has_weights && !record.original.present) return;
       throw InputError(fmt::format("{} in a record, which only {} records can use",
@@ -386,6 +404,7 @@ Corpus read_pairs(const std::string& path, const std::string& name,
   corpus.add_cut(sink.cut);
   corpus.set_left_out(sink.left_out);
   if (options.corrections) corpus.set_labels(LabelKind::kTokens);
+  if (options.source) corpus.set_parts_apart();
   if (corpus.size() > 0) return corpus;
   if (sink.left_out > 0) {
     throw InputError(name, fmt::format("all {} pairs have texts with different numbers of tokens, "

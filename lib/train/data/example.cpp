@@ -1,8 +1,30 @@
 #include "train/data/example.hpp"
 
+#include <numeric>
+
 #include "base/error.hpp"
 
 namespace masque::train {
+
+void ExampleChunk::want_all() {
+  wanted.resize(ids.size());
+  std::iota(wanted.begin(), wanted.end(), Index{0});
+  wanted_begins = begins;
+}
+
+ExampleChunk ExampleChunk::sources() const {
+  ExampleChunk chunk;
+  chunk.ids = source_ids;
+  chunk.begins = source_begins;
+  chunk.masks.resize(masks.size());
+  chunk.query_masks.resize(masks.size());
+  for (std::size_t s = 0; s + 1 < source_begins.size(); ++s) {
+    for (Index i = source_begins[s]; i < source_begins[s + 1]; ++i)
+      chunk.positions.push_back(i - source_begins[s]);
+  }
+  chunk.want_all();
+  return chunk;
+}
 
 void ExampleChunk::add(const Example& example) {
   MASQUE_CHECK(example.rows.size() == example.targets.size());
@@ -20,6 +42,8 @@ void ExampleChunk::add(const Example& example) {
     segments.resize(ids.size(), 0);
   }
   begins.push_back(rows());
+  source_ids.insert(source_ids.end(), example.source.begin(), example.source.end());
+  source_begins.push_back(std::ssize(source_ids));
   masks.push_back(example.mask);
   query_masks.push_back(example.query_mask);
   for (const Index row : example.rows) wanted.push_back(first + row);
@@ -50,17 +74,19 @@ void leave_out_first_row(Example& example) {
 
 Index tokens_of(std::span<const Example> examples) {
   Index tokens = 0;
-  for (const Example& example : examples) tokens += example.size();
+  for (const Example& example : examples) tokens += example.all_tokens();
   return tokens;
 }
 
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows) {
   MASQUE_CHECK(!examples.empty());
   ExampleChunk chunk;
+  Index tokens = 0;
   do {
+    tokens += examples.front().all_tokens();
     chunk.add(examples.front());
     examples = examples.subspan(1);
-  } while (!examples.empty() && chunk.rows() + examples.front().size() <= rows);
+  } while (!examples.empty() && tokens + examples.front().all_tokens() <= rows);
   return chunk;
 }
 

@@ -13,6 +13,7 @@ namespace masque::train {
 /// A sequence with its loss.
 struct Example {
   std::vector<TokenId> ids;              ///< what the model reads
+  std::vector<TokenId> source;           ///< of encoder–decoders: what the encoder reads
   std::vector<Index> positions;          ///< one an id; empty: 0, 1, …
   std::vector<Index> segments;           ///< one an id; empty: 0
   std::optional<mask::Mask> mask;        ///< none: the design's
@@ -30,6 +31,8 @@ struct Example {
 
   /// Number of tokens.
   Index size() const { return static_cast<Index>(ids.size()); }
+  /// Number of tokens that any part of the model reads.
+  Index all_tokens() const { return size() + static_cast<Index>(source.size()); }
 };
 
 /// Removes the loss of the first row of `example`, which has no row before it: what a shifted head
@@ -54,7 +57,13 @@ struct ExampleChunk {
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
   bool sparse = false;  ///< Example::sparse of all examples
+  std::vector<TokenId> source_ids;       ///< Example::source of all examples
+  std::vector<Index> source_begins{0};   ///< first of these of each sequence, and the end
 
+  /// Wants all rows.
+  void want_all();
+  /// A chunk of the sources alone, of which all rows are wanted.
+  ExampleChunk sources() const;
   /// Whether the sequence number `sequence` of the chunk has a wanted row.
   bool has_loss(Index sequence) const {
     const auto s = static_cast<std::size_t>(sequence);
@@ -68,11 +77,11 @@ struct ExampleChunk {
   void add(const Example& example);
 };
 
-/// Number of tokens of all `examples`.
+/// Example::all_tokens of all `examples`.
 Index tokens_of(std::span<const Example> examples);
 
-/// Takes examples off the front of `examples`: as many as have at most `rows` rows together, and at
-/// least one. There must be one.
+/// Takes examples off the front of `examples`: as many as have at most `rows` tokens
+/// together (Example::all_tokens), and at least one. There must be one.
 ExampleChunk take_chunk(std::span<const Example>& examples, Index rows);
 
 }  // namespace masque::train

@@ -24,9 +24,10 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
     : format_(options.format),
       field_(options.field),
       corrections_(options.corrections && options.format == CorpusFormat::kPairs),
+      source_(options.source),
       policy_(options.policy),
       unknown_(tokenizer.roles().unk),
-      around_(options.format == CorpusFormat::kPairs && !options.corrections
+      around_(options.format == CorpusFormat::kPairs && !options.corrections && !options.source
                   ? text::pair_tokens(tokenizer)
                   : text::template_tokens(tokenizer, 1)) {
   const text::Roles& roles = tokenizer.roles();
@@ -38,7 +39,7 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
     separator_ = roles.eos ? roles.eos : roles.sep;
   }
   room_ = options.length - around_.size();
-  const Index least = format_ == CorpusFormat::kPairs && !corrections_ ? 2 : 1;
+  const Index least = format_ == CorpusFormat::kPairs && !corrections_ && !source_ ? 2 : 1;
   if (room_ < least) {
     throw UsageError(fmt::format(
         "sequences of {} tokens, expected at least {}: {} special tokens and {} of text",
@@ -115,6 +116,7 @@ void LineEncoder::add_pair(text::IdEncoder& encoder, std::string_view line,
   encoder.encode(pair->second, target);
   if (source.empty() || target.empty()) return;
   corrections_ ? add_correction(std::move(source), std::move(target), piece)
+  : source_    ? add_source_and_target(std::move(source), std::move(target), piece)
                : join_pair(std::move(source), std::move(target), piece);
 }
 
@@ -147,6 +149,27 @@ void LineEncoder::add_correction(std::vector<TokenId> source, std::vector<TokenI
   for (const TokenId id : target) piece.labels.push_back(id == unknown_ ? records::kNoLabel : id);
   append(around_.after, piece.ids);
   piece.labels.resize(piece.ids.size(), records::kNoLabel);
+  piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
+  piece.places.push_back(static_cast<Index>(piece.lines));
+}
+
+void LineEncoder::add_source_and_target(std::vector<TokenId> source, std::vector<TokenId> target,
+                                        EncodedLines& piece) const {
+  const auto [shorter, longer] = std::minmax({std::ssize(source), std::ssize(target)});
+  piece.cut.tokens += shorter;
+  if (!is_taken(static_cast<std::size_t>(longer), piece)) return;
+  if (shorter > room_) piece.cut.add({0, shorter - room_, 0, 0});
+  const std::size_t first = piece.ids.size();
+  for (std::vector<TokenId>* part : {&source, &target}) {
+    part->resize(std::min(part->size(), static_cast<std::size_t>(room_)));
+    part->insert(part->begin(), around_.before.begin(), around_.before.end());
+    append(around_.after, *part);
+  }
+  append(source, piece.ids);
+  piece.segments.resize(piece.ids.size(), 0);
+  piece.ids.push_back(begin_of_target(*source_, target.back()));
+  append(target, piece.ids);
+  piece.segments.resize(piece.ids.size(), 1);
   piece.lengths.push_back(static_cast<Index>(piece.ids.size() - first));
   piece.places.push_back(static_cast<Index>(piece.lines));
 }

@@ -55,12 +55,15 @@ class LineEncoder {
   void add_pair(text::IdEncoder& encoder, std::string_view line, EncodedLines& piece) const;
   void join_pair(std::vector<TokenId> source, std::vector<TokenId> target,
                  EncodedLines& piece) const;
+  void add_source_and_target(std::vector<TokenId> source, std::vector<TokenId> target,
+                             EncodedLines& piece) const;
   void add_correction(std::vector<TokenId> source, std::vector<TokenId> target,
                       EncodedLines& piece) const;
 
   CorpusFormat format_;
   std::optional<std::string> field_;
   bool corrections_;
+  std::optional<model::SourceDesign> source_;
   evaluate::LengthPolicy::Kind policy_;
   std::optional<TokenId> unknown_;
   text::TemplateTokens around_;

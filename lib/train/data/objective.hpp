@@ -151,6 +151,8 @@ struct ObjectiveTraits {
   /// Whether a model of this design was made for the objective, which is then trained unless
   /// another is named. nullptr: no model says so. At most one objective says so of a design.
   bool (*made_for)(const model::Design& design) = nullptr;
+  /// The model is an encoder–decoder, and reads CorpusOptions::source.
+  bool reads_sources = false;
   bool reads_labels = false;       ///< CorpusOptions::labels
   bool reads_dropped = false;      ///< CorpusOptions::dropped
   bool reads_corrections = false;  ///< CorpusOptions::corrections

@@ -87,9 +87,12 @@ StepLosses ObjectiveLoss::add_gradients(std::span<const StepItem> items,
   StepLosses losses;
   losses.tokens = tokens_of(batch);
   losses.parts.emplace_back();
-  const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens);
+  Index sources = 0;
+  for (const Example& example : batch) sources += std::ssize(example.source);
+  const RankTotals whole = totals(ranks(), total_weight(batch), losses.tokens - sources);
   DropoutOptions own = dropout;
   own.first_row += whole.rows_before;
+  if (network_.design().source) own.first_source += totals(ranks(), 0, sources).rows_before;
   share_reward(ranks(), batch, network_);
   RunOutputs<float> outputs;
   outputs.passed = passed(network_);

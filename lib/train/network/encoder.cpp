@@ -109,6 +109,10 @@ Encoder<T>::Encoder(const model::Design& design, const ParameterMap& map, Parame
     layer.shared_expert_up = dense({Role::kSharedExpertGate, Role::kSharedExpertUp}, l);
     layer.shared_expert_down = dense({Role::kSharedExpertDown}, l);
     layer.shared_expert_weight = dense({Role::kSharedExpertWeight}, l);
+    layer.source_query = dense({Role::kSourceQuery}, l);
+    layer.source_key_value = dense({Role::kSourceKey, Role::kSourceValue}, l);
+    layer.source_output = dense({Role::kSourceOutput}, l);
+    layer.source_norm = norm(Role::kSourceNorm, l, design.norm);
     layers_.push_back(std::move(layer));
   }
   projection_ = dense({Role::kEmbeddingProjection}, 0);

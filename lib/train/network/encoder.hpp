@@ -37,6 +37,7 @@ namespace masque::train {
 template <class T>
 struct LayerTape : model::LayerMemory<T> {
   Matrix<T> saved;                                     ///< for the backward pass of attention
+  Matrix<T> source_saved;                              ///< the same of that to an encoder's states
   std::vector<nn::MaterializedSaved<T>> materialized;  ///< one a sequence
 };
 
@@ -76,6 +77,14 @@ struct LatentTape : model::LatentMemory<T> {
   Matrix<double> normal;        ///< SphereNoise's, [sequences, size]
 };
 
+/// The states of an encoder that a decoder reads (model::SourceDesign), and their gradient.
+template <class T>
+struct SourceTape {
+  MatrixView<const T> states;     ///< [tokens of all sources, hidden_size]: given for both passes
+  std::span<const Index> begins;  ///< first row of each sequence's source, and the end: given
+  MatrixView<T> d_states;         ///< backward: is added to; without data: not wanted
+};
+
 /// What an encoder's pass leaves. One for each encoder; it may be used again for other chunks.
 template <class T>
 struct Tape {
@@ -99,6 +108,7 @@ struct Tape {
   Diversities diversity_slopes{};
   /// States of other networks, one row for each of ExampleChunk::given: given for the forward pass.
   Matrix<T> given;
+  SourceTape<T> source;     ///< only of a decoder that reads an encoder's states
   Matrix<T> d_given;        ///< gradient by `given`, of the backward pass
   bool wants_given = true;  ///< whether `d_given` is made
   /// Forward: where there is a place for it, each layer's are added; not of two towers.
@@ -126,6 +136,7 @@ struct DropoutOptions {
   std::uint64_t seed = 0;    ///< seed of all numbers
   std::uint64_t step = 0;    ///< from 1
   Index first_row = 0;       ///< rows of the step before this chunk
+  Index first_source = 0;    ///< of encoder–decoders: tokens of sources before it
   /// Seed of random positions (randomized, equal_mean); none: positions as they are.
   std::optional<std::uint64_t> draw;
   /// Whether points of latent bottlenecks are drawn around their mean directions, or are these.
@@ -166,6 +177,10 @@ struct EncoderLayer {
   Dense<T> shared_expert_up;                ///< gate and up of the shared expert
   Dense<T> shared_expert_down;              ///< Role::kSharedExpertDown
   Dense<T> shared_expert_weight;            ///< Role::kSharedExpertWeight
+  Dense<T> source_query;                    ///< Role::kSourceQuery
+  Dense<T> source_key_value;                ///< keys and values of an encoder's states
+  Dense<T> source_output;                   ///< Role::kSourceOutput
+  TrainedNorm<T> source_norm;               ///< Role::kSourceNorm
   TrainedNorm<T> query_norm;                ///< Role::kQueryNorm
   TrainedNorm<T> key_norm;                  ///< Role::kKeyNorm
   TrainedNorm<T> attention_norm;            ///< Role::kAttentionNorm
@@ -180,7 +195,8 @@ struct EncoderLayer {
   void for_each(const F& visit) {
     for (Dense<T>* part : {&all, &query, &key_value, &output, &up, &down, &gated_input,
                            &distance_key, &distance_query, &convolution, &router, &shared_expert_up,
-                           &shared_expert_down, &shared_expert_weight})
+                           &shared_expert_down, &shared_expert_weight, &source_query,
+                           &source_key_value, &source_output})
       visit(*part);
     for (std::vector<Dense<T>>* parts : {&expert_up, &expert_down})
       std::ranges::for_each(*parts, visit);
@@ -214,6 +230,9 @@ class Encoder {
   /// Packs the weights, and looks at what is trained: to be called before the first pass and after
   /// every change of either.
   void prepare();
+  /// Of a decoder: whether the backward pass is to give SourceTape::d_states (`wants`); false
+  /// without a call. Before prepare().
+  void want_source(bool wants) { wants_source_ = wants; }
   /// Whether the backward pass has anything to do, as prepare() has seen it.
   bool learns() const { return learns_; }
 
@@ -288,6 +307,7 @@ class Encoder {
   bool learns_ = true;
   bool learns_embeddings_ = true;
   bool learns_detector_ = false;
+  bool wants_source_ = false;
   Index lowest_ = 0;  ///< layer; as many as there are: none
 };
 

@@ -24,10 +24,6 @@ using model::PreviousScores;
 
 namespace {
 
-// Each sequence draws its own dropout of weights: its item is step · kItemsOfStep + its first row;
-// a step has fewer rows than that.
-constexpr std::uint64_t kItemsOfStep = 1000003;
-
 /// Backward pass of model::scale_queries() with the same `s`, `offset`, `blocks` and `keys`:
 /// `d_query`, that of the scaled queries, becomes that of the queries; adds to `d_s`, if that
 /// has data. `scaled`: what scale_queries() left. A scale of 0, which a query that sees one key has
@@ -149,9 +145,7 @@ auto EncoderRun<T>::sequences(Index l, Stream& stream, Stream& source, const Hea
       one.attention.value_terms = one.terms->value_terms();
     }
     one.attention.dropout = dropout_.attention_dropout;
-    one.attention.stream =
-        random.for_item(dropout_.step * kItemsOfStep +
-                        static_cast<std::uint64_t>(dropout_.first_row + one.source_begin));
+    one.attention.stream = random.for_item(dropout_item(one.source_begin));
   }
   return all;
 }

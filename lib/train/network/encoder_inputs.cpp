@@ -128,7 +128,9 @@ void Encoder<T>::find_lowest() {
     }
   });
   learns_detector_ = detector_ && any_trained(map_.detector(), *parameters_);
-  learns_ = learns_ || learns_detector_;
+  learns_ = learns_ || learns_detector_ || wants_source_;
+  // Every layer reads the source.
+  if (wants_source_) lowest_ = 0;
 }
 
 template <class T>
@@ -287,9 +289,7 @@ double Encoder<T>::add_divergence(double weight, double least) {
 template <class T>
 ExampleChunk EncoderRun<T>::detector_chunk() const {
   ExampleChunk chunk = chunk_;
-  chunk.wanted.resize(chunk.ids.size());
-  std::iota(chunk.wanted.begin(), chunk.wanted.end(), Index{0});
-  chunk.wanted_begins = chunk.begins;
+  chunk.want_all();
   chunk.given = chunk.wanted;
   return chunk;
 }

@@ -83,7 +83,7 @@ enum : std::size_t {
   kDContext,
   kDProjected,
   kDKeyValue,
-  kDSource,
+  kDSourceStates,
   kDNormed,
   kDWide,
   kActive,
@@ -257,10 +257,13 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   const Matrix<T>& middle = reads_sum ? tape.sum : normed_middle ? tape.middle : tape.normed;
   feed_forward_backward(l, tape, middle.view(), d_last, reads_sum ? d_sum : d_middle);
   if (post) {
-    own.attention_norm.backward(tape.sum.view(), d_middle, d_sum);
+    const MatrixView<const T> d_read =
+        design_.source ? add_source_backward(l, stream, d_middle) : d_middle;
+    own.attention_norm.backward(tape.sum.view(), d_read, d_sum);
   } else if (normed_middle) {
-    own.feed_forward_norm.backward(parallel ? x : tape.sum.view(), d_middle,
-                                   parallel ? d_x : d_sum);
+    const Matrix<T>& sum = design_.source ? tape.source_sum : tape.sum;
+    own.feed_forward_norm.backward(parallel ? x : sum.view(), d_middle, parallel ? d_x : d_sum);
+    if (design_.source) add_source_backward(l, stream, d_sum);
   }
   // Attention.
   residual_backward(l, model::residual_scale(design_, l), Role::kAttentionResidual, x, d_sum, d_x);
@@ -292,7 +295,7 @@ void EncoderRun<T>::layer_backward(Index l, Stream& stream, Stream& source, Matr
   // Of one norm for both the feed-forward layer has read it, too.
   if (parallel && !normed_middle) kernel::add_to<T>(d_middle, d_input);
   const bool same = &stream == &source;
-  const MatrixView<T> d_source = same ? d_input : zeros(kDSource, m.rows, m.columns);
+  const MatrixView<T> d_source = same ? d_input : zeros(kDSourceStates, m.rows, m.columns);
   attention_backward(l, stream, source, tape.normed.view(),
                      same ? tape.normed.view() : tape.source_normed.view(), d_context, d_input,
                      d_source);

@@ -26,6 +26,11 @@ enum : std::size_t {
   kNoStates,
   kDEarlier,  ///< gradients of keys and values of earlier blocks
   kDEarlierStates,
+  kDSource,          ///< add_source_backward(): gradients by the sum with the residual
+  kDSourceBranch,    ///< by what the output projection gave
+  kDSourceContext,   ///< by what it read
+  kDSourceQuery,     ///< by queries of the source
+  kDSourceKeyValue,  ///< by its keys and values
   kDRaw  ///< gradients by queries or keys in front of their norms
 };
 
@@ -175,6 +180,9 @@ class EncoderRun {
   /// of `stream` to those of `source`, from `projected`.
   void attend(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
               const model::Projected<T>& projected, MatrixView<T> context);
+  /// `context` `[rows, heads · value size]` ← the attention of layer `l` to Tape::source, of
+  /// queries that are made of `input`, rows of `stream`.
+  void read_source(Index l, Stream& stream, MatrixView<const T> input, MatrixView<T> context);
   /// `y` ← what the mixer of layer `l` makes of `x`, rows of `stream`, sequence by sequence.
   void mix(Index l, Stream& stream, MatrixView<const T> x, MatrixView<T> y);
 
@@ -212,6 +220,9 @@ class EncoderRun {
   void attention_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
                           MatrixView<const T> m, MatrixView<const T> d_context,
                           MatrixView<T> d_input, MatrixView<T> d_m);
+  /// The backward pass of model::add_source_attention() (encoder_source.cpp): from `d`, the gradient
+  /// by what it gave, to the one by what it read, which is returned; pre-norm in `d` itself.
+  MatrixView<T> add_source_backward(Index l, Stream& stream, MatrixView<T> d);
   void gated_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);
   /// The backward pass through what reads the layer's input; `normed` and d_normed are those of
@@ -281,6 +292,13 @@ class EncoderRun {
   };
   std::vector<Sequence> sequences(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                                   const model::Projected<T>& projected, bool gradients);
+  /// The same of attention to Tape::source (encoder_source.cpp).
+  std::vector<Sequence> source_sequences(Index l, Stream& stream) const;
+  /// The item of random numbers of the sequence that begins at row `begin`, for dropout of weights.
+  std::uint64_t dropout_item(Index begin) const {
+    constexpr std::uint64_t kItemsOfStep = 1000003;  // a step has fewer rows than that
+    return dropout_.step * kItemsOfStep + static_cast<std::uint64_t>(dropout_.first_row + begin);
+  }
   const mask::BlockMap* blocks(Index l, Stream& stream, Index sequence);
   /// `source`: whose positions the keys have.
   Terms terms(Index l, Stream& stream, const Stream& source, Index sequence, bool gradients);

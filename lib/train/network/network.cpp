@@ -35,7 +35,8 @@ double total_weight(std::span<const Example> examples) {
 
 template <class T>
 Network<T>::Network(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
-                    kernel::Precision precision, const CopyGateParameters& gate)
+                    kernel::Precision precision, const CopyGateParameters& gate,
+                    const EncoderPart* source)
     : parameters_(&parameters),
       map_(map),
       encoder_(design, map, parameters, precision),
@@ -45,13 +46,39 @@ Network<T>::Network(const model::Design& design, const ParameterMap& map, Parame
     throw UsageError(
         "a copy gate reads the state of the token that it copies, but the model predicts each "
         "token from the position before it");
+  MASQUE_CHECK((source != nullptr) == design.source.has_value());
+  if (source == nullptr) return;
+  MASQUE_CHECK(source->design.hidden_size == design.hidden_size);
+  source_ = std::make_unique<Source>(*source, parameters, precision);
+}
+
+template <class T>
+void Network<T>::set_recompute(Recompute recompute) {
+  encoder_.set_recompute(recompute);
+  if (source_) source_->encoder.set_recompute(recompute);
+}
+
+template <class T>
+std::vector<Index> Network<T>::last_layers() const {
+  std::vector<Index> last = encoder_.last_layers();
+  if (source_) {
+    source_->part.map.for_each([&](model::Role, bool, Index, Index, Index parameter) {
+      last[static_cast<std::size_t>(parameter)] = -1;
+    });
+  }
+  return last;
 }
 
 template <class T>
 void Network<T>::prepare() {
+  learns_ = gate_.learns() || any_trained(map_, *parameters_);
+  if (source_) {
+    source_->encoder.prepare();
+    encoder_.want_source(source_->encoder.learns());
+    learns_ = learns_ || source_->encoder.learns();
+  }
   encoder_.prepare();
   head_.prepare();
-  learns_ = gate_.learns() || any_trained(map_, *parameters_);
 }
 
 template <class T>
@@ -61,6 +88,8 @@ void Network<T>::exclude(TokenId token) {
 
 template <class T>
 void Network<T>::reward_diversity(const Diversities& weights) {
+  if (source_)
+    throw UsageError("the diversity of an encoder–decoder's attention cannot be rewarded");
   encoder_.measure_diversity();
   rewards_ = weights;
 }
@@ -114,6 +143,18 @@ double DivergenceLoss::weight_at(std::uint64_t step) const {
 }
 
 template <class T>
+void Network<T>::read_sources(const ExampleChunk& chunk, const DropoutOptions& dropout) {
+  Source& own = *source_;
+  own.chunk = chunk.sources();
+  own.dropout = dropout;
+  own.dropout.seed = ~dropout.seed;  // it has nothing to do with that of the decoder
+  own.dropout.first_row = dropout.first_source;
+  own.states.resize(own.chunk.rows(), design().hidden_size);
+  own.encoder.forward(own.chunk, own.dropout, own.tape, own.states.view());
+  tape_.source = {own.states.view(), chunk.source_begins, {}};
+}
+
+template <class T>
 LossReport Network<T>::run(std::span<const Example> examples, double scale,
                            const DropoutOptions* dropout, bool learns,
                            const RunOutputs<T>& outputs) {
@@ -147,17 +188,22 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
     own.draws_latents = true;
   }
   std::vector<double> row_weights;
+  const auto pass = [&own](const ExampleChunk& chunk) {
+    own.first_row += chunk.rows();
+    own.first_source += std::ssize(chunk.source_ids);
+  };
   while (!examples.empty()) {
     ExampleChunk chunk = take_chunk(examples, chunk_rows);
     if (design().head.shifted) read_before(chunk);
     const auto wanted = static_cast<Index>(chunk.wanted.size());
     for (const double divisor : chunk.divisors) report.weight += divisor;
     if (wanted == 0) {
-      own.first_row += chunk.rows();
+      pass(chunk);
       continue;
     }
     last_.resize(wanted, last_width(design()));
     tape_.magnitudes = outputs.layers;
+    if (source_) read_sources(chunk, own);
     encoder_.forward(chunk, own, tape_, last_.view());
     for (std::size_t k = 0; rewards_ && k < kDiversities; ++k)
       report.diversity[k] += tape_.diversity[k] / matrices;
@@ -175,13 +221,22 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
     report.true_positives += sums.true_positives;
     report.rows += wanted;
     if (!learns) {
-      own.first_row += chunk.rows();
+      pass(chunk);
       continue;
     }
     if (examples.empty()) tape_.passed = outputs.passed;
+    const bool goes_on = source_ && source_->encoder.learns();
+    if (goes_on) {
+      source_->d_states = Matrix<T>::zero(source_->states.rows(), source_->states.columns());
+      tape_.source.d_states = source_->d_states.view();
+    }
     encoder_.backward(chunk, own, tape_, d_last_.view());
     tape_.passed = {};
-    own.first_row += chunk.rows();
+    if (goes_on) {
+      source_->encoder.backward(source_->chunk, source_->dropout, source_->tape,
+                                source_->d_states.view());
+    }
+    pass(chunk);
   }
   if (divergence_) {
     const auto sequences = static_cast<double>(report.coded);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,27 +79,38 @@ struct RunOutputs {
   std::function<void(Index)> passed = {};
 };
 
-/// An encoder with its head. T is float or double. For one thread; kernels use all threads, and
+/// The encoder of an encoder–decoder, next to the decoder that reads its states
+/// (model::SourceDesign).
+struct EncoderPart {
+  model::Design design;  ///< its design, as wide as the decoder's
+  ParameterMap map;      ///< its places in the parameters of both
+};
+
+/// An encoder with its head, or a decoder with its head and the encoder that it reads. T is float or
+/// double. For one thread; kernels use all threads, and
 /// results do not depend on their number.
 template <class T>
 class Network {
  public:
   /// For a model of `design`, which has a head, at the places `map` of `parameters`, which must
-  /// stay; products are in `precision`. With a `gate` the loss is CopyGate's. Throws as
-  /// Encoder::Encoder.
+  /// stay; products are in `precision`. With a `gate` the loss is CopyGate's. `source`, which is
+  /// copied: the encoder of a design with SourceDesign, whose examples have sources; else nullptr.
+  /// Throws as Encoder::Encoder.
   Network(const model::Design& design, const ParameterMap& map, Parameters<T>& parameters,
-          kernel::Precision precision, const CopyGateParameters& gate = {});
+          kernel::Precision precision, const CopyGateParameters& gate = {},
+          const EncoderPart* source = nullptr);
 
   /// The design, as it was given.
   const model::Design& design() const { return encoder_.design(); }
   /// As Encoder::set_recompute, with `recompute`.
-  void set_recompute(Recompute recompute) { encoder_.set_recompute(recompute); }
+  void set_recompute(Recompute recompute);
   /// As Encoder::kappa, of `bottleneck`.
   double kappa(Index bottleneck) const { return encoder_.kappa(bottleneck); }
   /// As Encoder::stop_at_blocks, with blocks of `size` rows.
   void stop_at_blocks(Index size) { encoder_.stop_at_blocks(size); }
-  /// As Encoder::last_layers; a head's own parameters have the number of layers.
-  std::vector<Index> last_layers() const { return encoder_.last_layers(); }
+  /// As Encoder::last_layers; a head's own parameters have the number of layers, those of the
+  /// encoder of an encoder–decoder −1.
+  std::vector<Index> last_layers() const;
   /// To be called before the first run, and after every change of the values and of what is
   /// trained.
   void prepare();
@@ -108,7 +120,8 @@ class Network {
 
   /// From now on the measures of attention's diversity are reported, and train() also adds the
   /// gradients of −Σ_k weights[k] · D_k, each the mean over the sequences of `examples` with a row,
-  /// their layers and heads. Throws as Encoder::measure_diversity.
+  /// their layers and heads. Throws as Encoder::measure_diversity, and UsageError for an
+  /// encoder–decoder.
   void reward_diversity(const Diversities& weights);
   /// Whether reward_diversity() was called.
   bool rewards_diversity() const { return rewards_.has_value(); }
@@ -137,6 +150,8 @@ class Network {
  private:
   LossReport run(std::span<const Example> examples, double scale, const DropoutOptions* dropout,
                  bool learns, const RunOutputs<T>& outputs);
+  /// Makes the states that `chunk` reads, with `dropout`: Tape::source.
+  void read_sources(const ExampleChunk& chunk, const DropoutOptions& dropout);
   LossSums<T> judge(const ExampleChunk& chunk, std::span<const double> row_weights,
                     MatrixView<T> d_last, std::size_t first, const RunOutputs<T>& outputs);
 
@@ -147,6 +162,18 @@ class Network {
   Head<T> head_;
   CopyGate<T> gate_;
   Tape<T> tape_;
+  /// The encoder of an encoder–decoder at work.
+  struct Source {
+    Source(const EncoderPart& given, Parameters<T>& parameters, kernel::Precision precision)
+        : part(given), encoder(part.design, part.map, parameters, precision) {}
+    EncoderPart part;
+    Encoder<T> encoder;
+    ExampleChunk chunk;      ///< sources of the decoder's chunk
+    DropoutOptions dropout;  ///< its own
+    Tape<T> tape;
+    Matrix<T> states, d_states;
+  };
+  std::unique_ptr<Source> source_;  ///< nullptr: none
   Matrix<T> last_, d_last_;
   std::optional<Diversities> rewards_;
   std::optional<DivergenceLoss> divergence_;

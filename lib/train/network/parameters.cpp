@@ -23,10 +23,10 @@ constexpr Index kAlignment = 16;
 /// Elements of the memory that a tensor takes.
 Index room_of(const Parameter& p) { return round_up(p.size(), kAlignment); }
 
-/// Parameter::depth: embeddings, layers, what stands behind them. A detector's gradients come last.
-Index depth_of(model::Role role, Index layer, bool detector) {
+/// Parameter::depth: embeddings, layers, what stands behind them; 0 where gradients come `last`.
+Index depth_of(model::Role role, Index layer, bool last) {
   const NetworkPart part = network_part(role);
-  if (detector || part == NetworkPart::kEmbeddings || part == NetworkPart::kAllLayers) return 0;
+  if (last || part == NetworkPart::kEmbeddings || part == NetworkPart::kAllLayers) return 0;
   return part == NetworkPart::kLayers ? 1 + layer : std::numeric_limits<Index>::max();
 }
 
@@ -119,7 +119,7 @@ template bool any_trained(const ParameterMap&, const Parameters<std::complex<dou
 template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                        const std::string& prefix, const ParameterMap& shared,
-                       Parameters<T>& parameters) {
+                       Parameters<T>& parameters, bool last) {
   ParameterMap map;
   const model::Design detector =
       plan.design.variants.detector ? model::detector_design(plan.design) : model::Design();
@@ -145,11 +145,11 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
         p.rows = shape.rows;
         p.columns = shape.columns;
         p.decays = decays(part.role, tensor.bias);
-        p.depth = depth_of(part.role, part.layer, tensor.detector);
+        p.depth = depth_of(part.role, part.layer, tensor.detector || last);
         if (part.role == model::Role::kMixerPart) {
           p.trained = model::mixer_parameters(design)[static_cast<std::size_t>(part.part)].trained;
         }
-        if (model::is_global(part.role)) p.trained = false;
+        if (model::is_global(part.role) || tensor.fixed) p.trained = false;
         parameter = parameters.add(std::move(p));
       }
       own.set(part.role, tensor.bias, part.layer, part.part, parameter);
@@ -160,11 +160,11 @@ ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head
 }
 
 template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
-                                const ParameterMap&, Parameters<float>&);
+                                const ParameterMap&, Parameters<float>&, bool);
 template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
-                                const ParameterMap&, Parameters<double>&);
+                                const ParameterMap&, Parameters<double>&, bool);
 template ParameterMap add_model(const model::ModelPlan&, const model::HeadPlan*, const std::string&,
-                                const ParameterMap&, Parameters<std::complex<double>>&);
+                                const ParameterMap&, Parameters<std::complex<double>>&, bool);
 
 std::vector<std::string> copy_weights(const model::ModelWeights<float>& from,
                                       const ParameterMap& map, Parameters<float>& parameters) {

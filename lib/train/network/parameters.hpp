@@ -154,11 +154,13 @@ bool any_trained(const ParameterMap& map, const Parameters<T>& parameters);
 
 /// Adds the parameters of a model and its detector to `parameters`, zeros, one for each place of
 /// the tensors of its `plan` and of `head` (nullptr: none), named as in the file after `prefix`.
-/// Returns their places. Places of the model that `shared` has are taken from there.
+/// Returns their places. Places of the model that `shared` has are taken from there. `last`: the
+/// model's gradients are complete after those of all others, as those of an encoder whose states a
+/// decoder reads.
 template <class T>
 ParameterMap add_model(const model::ModelPlan& plan, const model::HeadPlan* head,
                        const std::string& prefix, const ParameterMap& shared,
-                       Parameters<T>& parameters);
+                       Parameters<T>& parameters, bool last = false);
 
 /// Copies a checkpoint's `weights` to the `parameters` at the same places of `map`. Returns the
 /// names of those that have no weight of their shape there, sorted: they stay as they are. A

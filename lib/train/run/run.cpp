@@ -129,7 +129,7 @@ double TrainingRun::operations(const StepReport& report) const {
   work.tokens = static_cast<double>(report.tokens);
   work.length = work.tokens / static_cast<double>(options_.trainer.batch_size);
   double sum = 0;
-  if (mae_) return sum;
+  if (mae_ || source_) return sum;
   for (const LossPart& part : report.loss.parts) {
     if (!part.judged) continue;
     work.rows = static_cast<double>(part.report.rows);
@@ -231,8 +231,10 @@ const model::ModelPlan& TrainingRun::settle_design() {
 }
 
 model::ModelFiles TrainingRun::model_files(const model::ModelWeights<float>& weights) const {
-  return options_.init ? options_.init->files(design_, weights, training_config())
-                       : model::model_files(*saved_, weights);
+  if (!options_.init) return model::model_files(*saved_, weights);
+  if (!source_) return options_.init->files(design_, weights, training_config());
+  const model::ModelWeights<float> source = weights_of(source_->design, source_->map, parameters_);
+  return options_.init->files(design_, weights, training_config(), true, &source);
 }
 
 model::SaveOptions TrainingRun::save_options(std::deque<InputFile>& opened) const {
@@ -249,7 +251,7 @@ void TrainingRun::add_kept(model::SaveOptions& options, std::deque<InputFile>& o
 }
 
 void TrainingRun::save_model(const std::string& folder, Index positions) const {
-  MASQUE_CHECK(!electra_ && !mae_);
+  MASQUE_CHECK(!electra_ && !mae_ && !source_);
   std::deque<InputFile> opened;
   model::SaveOptions options = save_options(opened);
   add_kept(options, opened);

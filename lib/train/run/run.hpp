@@ -137,7 +137,7 @@ class TrainingRun {
   /// What else there is to say of such a start, one line each.
   const std::vector<std::string>& start_notes() const { return start_notes_; }
   /// step_operations of all networks, in a step like that of `report`; 0 for mae, whose encoder
-  /// reads only what was kept.
+  /// reads only what was kept, and for encoder–decoders.
   double operations(const StepReport& report) const;
   /// The corpus that it trains on.
   const Corpus& corpus() const { return corpus_; }
@@ -269,6 +269,7 @@ class TrainingRun {
   std::unique_ptr<const model::SavedDesign> saved_;  ///< `design_` as it is written
   mutable Parameters<float> parameters_;
   ParameterMap map_;
+  std::optional<EncoderPart> source_;  ///< only of an encoder–decoder
   std::unique_ptr<const Objective> objective_;  ///< only with one network
   std::unique_ptr<Network<float>> network_;
   std::optional<ElectraModel> electra_;  ///< only with two networks

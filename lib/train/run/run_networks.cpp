@@ -150,6 +150,7 @@ void TrainingRun::choose_trained() {
   std::vector<TrainedNetwork> networks{{model::count_layers(design_), &map_}};
   if (const Other second = other(); second.design != nullptr)
     networks.push_back({model::count_layers(*second.design), second.map});
+  if (source_) networks.push_back({model::count_layers(source_->design), &source_->map});
   if (map_.has_detector())
     networks.push_back({design_.variants.detector->num_hidden_layers, &map_.detector()});
   train::choose_trained(options_.trained, networks, parameters_);
@@ -173,7 +174,7 @@ void TrainingRun::fill_in() {
     requested.records.predicts_next = true;
   const ObjectiveTraits& traits = objective_traits(options_.objective);
   DesignRecipe& recipe = options_.design;
-  const Index longest = std::max(corpus_.longest(), corpus_.position_end());
+  const Index longest = std::max(corpus_.longest_read(), corpus_.position_end());
   if (options_.init) {
     design_ = starting_design(*options_.init);
     if (design_.variants.detector && options_.objective != kCorrect) {
@@ -185,6 +186,13 @@ void TrainingRun::fill_in() {
       throw UsageError(fmt::format("{} {}: {} has latent bottlenecks; use {} {}",
                                    field("objective"), options_.objective, options_.init->path(),
                                    field("objective"), latent_objective()));
+    }
+    const bool changes = options_.changes.position || options_.changes.normalizer;
+    if (changes && options_.init->encoder() != nullptr) {
+      throw UsageError(fmt::format("{} cannot be combined with {} {}, whose encoder would keep its "
+                                   "own; remove it",
+                                   field(options_.changes.position ? "position" : "normalizer"),
+                                   field("objective"), options_.objective));
     }
     change_design(options_.changes, design_);
     check_corpus_length(corpus_);
@@ -312,7 +320,9 @@ void TrainingRun::make_one() {
                     field("objective"), options_.objective, field("position")));
   }
   start_network();
-  network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision);
+  network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision,
+                                              CopyGateParameters(),
+                                              source_ ? &*source_ : nullptr);
   network_->chunk_rows = options_.chunk_rows;
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);
@@ -349,7 +359,9 @@ void TrainingRun::set_latents() {
 
 void TrainingRun::start_network() {
   const model::ModelPlan& plan = settle_design();
-  map_ = add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(), parameters_);
+  ParameterMap shared;
+  if (options_.init) source_ = add_source(*options_.init, shared, parameters_);
+  map_ = add_model(plan, model::head_like(plan, design_.head), "", shared, parameters_);
   initialize_parameters(design_, map_,
                         {.seed = options_.trainer.seed,
                          .initializer_range = options_.initializer_range,
@@ -357,6 +369,7 @@ void TrainingRun::start_network() {
                         parameters_);
   if (options_.init) {
     new_tensors_ = copy_weights(starting_weights(*options_.init, design_), map_, parameters_);
+    if (source_) copy_weights(options_.init->encoder()->weights(), source_->map, parameters_);
     start_digest_ = xxh3_of(std::as_bytes(std::span<const float>(parameters_.values())));
   }
 }
@@ -372,7 +385,9 @@ bool TrainingRun::reads_initializer_range() const {
 std::string TrainingRun::transformers_class() const {
   const model::Family* family = model::find_family(saved_->family);
   if (family == nullptr || !model::in_transformers(*family)) return "";
-  return model::class_name(*family, saved_->family, design_.head.kind);
+  const auto& types = family->model_types;
+  const bool own = std::ranges::find(types, design_.model_type) != types.end();
+  return model::class_name(*family, own ? design_.model_type : saved_->family, design_.head.kind);
 }
 
 std::string TrainingRun::transformers_hint() const {

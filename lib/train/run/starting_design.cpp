@@ -74,6 +74,24 @@ model::ModelWeights<float> starting_weights(const model::StartingModel& start,
   return weights;
 }
 
+template <class T>
+std::optional<EncoderPart> add_source(const model::StartingModel& start, ParameterMap& shared,
+                                      Parameters<T>& parameters) {
+  const model::StartingModel* encoder = start.encoder();
+  if (encoder == nullptr) return std::nullopt;
+  const model::Design& design = encoder->design();
+  EncoderPart part{design, add_model(encoder->saved_design(design).plan, nullptr, "",
+                                     ParameterMap(), parameters, true)};
+  const model::Role words = model::Role::kWordTable;
+  if (start.shares_words()) shared.set(words, false, 0, 0, part.map.weight(words));
+  return part;
+}
+
+template std::optional<EncoderPart> add_source(const model::StartingModel&, ParameterMap&,
+                                               Parameters<float>&);
+template std::optional<EncoderPart> add_source(const model::StartingModel&, ParameterMap&,
+                                               Parameters<double>&);
+
 void check_token_types(const text::Tokenizer& tokenizer, const model::Design& design) {
   if (design.type_vocab_size == 0) return;
   const std::vector<std::uint32_t> types = tokenizer.encode("", {.special = true}).type_ids;

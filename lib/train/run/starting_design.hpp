@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "model/checkpoint/starting_model.hpp"
 #include "text/tokenizer.hpp"
+#include "train/network/network.hpp"
 #include "train/network/recipe.hpp"
 
 namespace masque::train {
@@ -24,6 +26,13 @@ void adapt_starting_design(const model::StartingModel& start,
 /// head are left out. Throws as load_model.
 model::ModelWeights<float> starting_weights(const model::StartingModel& start,
                                             const model::Design& design);
+
+/// Of a decoder `start`, adds the parameters of the encoder that it reads to `parameters`, zeros,
+/// and to `shared` the places of those that both have: for add_model() of the decoder. Of any other
+/// model nothing. T as of add_model().
+template <class T>
+std::optional<EncoderPart> add_source(const model::StartingModel& start, ParameterMap& shared,
+                                      Parameters<T>& parameters);
 
 /// Throws InputError if the template of one text of `tokenizer` has a token type beyond the table
 /// of `design`: no text could be scored with what is trained. Designs without a table read any

@@ -58,7 +58,7 @@ const ObjectiveKind kClm{"clm",
                          {.options = {"mask", "block_size", "memory", "drop"},
                           .made_for =
                               [](const model::Design& design) {
-                                return design.streams == model::Streams::kOne &&
+                                return design.streams == model::Streams::kOne && !design.source &&
                                        design.head.kind == model::HeadKind::kCausal;
                               },
                           .predicts_first = true,
