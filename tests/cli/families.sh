@@ -11,7 +11,8 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 # One token for each id of the small models; [MASK] is the one that most of them have.
 { printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' '<s>'; seq 6 60 | sed s/^/w/; } > all
-for i in 1 2 3 4 5 6; do echo "w$((i + 6)) w$((2 * i + 7)) w$((20 - i)) w9"; done > text
+for i in 1 2 3 4 5 6; do echo "w$((i + 6)) w$((2 * i + 7)) w$((20 - i)) w9"; done > lines
+for i in 1 2 3 4; do printf 'w%s w9\tw8 w7\n' $((i + 6)); done > pairs
 echo '{"ids":[6,17,36,8,31,22,9]}' > ids.jsonl
 
 # yes or no; reason: why ckpt-grow refuses.
@@ -19,13 +20,14 @@ can() { if "$@" > out 2> err; then echo yes; else echo no; fi; }
 reason() { tail -n 1 err | sed -n 's/.*cannot make this model [a-z]*: //p' | sed 's/[;,] .*//'; }
 
 row() {
-  local family=${1/:/\`, \`} model=$data/model/$2 kind=$3 file=${4:-} vocabulary objective runs trains writes edits deeper wider new gguf
+  local family=${1/:/\`, \`} model=$data/model/$2 kind=$3 file=${4:-} vocabulary objective runs trains writes edits deeper wider new gguf format
   vocabulary=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$model/config.json" | head -n 1)
   head -n "$vocabulary" all > words
-  case $kind in mlm | pairs) objective=mlm ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
+  case $kind in mlm) objective=mlm ;; pairs) objective=seq2seq ;; tta) objective=tta ;; plm) objective=plm ;; *) objective=clm ;; esac
   rm -rf t d w r n
   runs=$(can lm-score dump "$model" --what hidden_states --records ids.jsonl -o d.safetensors); rm -f d.safetensors
-  trains=$(can lm-train text --init "$model" -o t --tokenizer whitespace:words --objective $objective --steps 1 --length 6 --batch-size 2 -q)
+  format=lines; [ $kind != pairs ] || format=pairs
+  trains=$(can lm-train $format --init "$model" -o t --tokenizer whitespace:words --objective $objective --format $format --steps 1 --length 6 --batch-size 2 -q)
   if [ $kind = clm ] || [ $kind = pairs ]; then
     writes=$(echo 'w7 w8' | can lm-write generate "$model" --tokenizer whitespace:words --max-new-tokens 2)
   else

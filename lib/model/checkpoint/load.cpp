@@ -584,18 +584,6 @@ const store::TensorInfo& word_table_of(const LoadPlan& plan) {
   return *found->info;
 }
 
-bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
-                   const FamilyConfig& config) {
-  if (family.decoder == nullptr) return false;
-  const std::string prefix = family.plan(config).prefix;
-  const auto is_of_decoder = [&](const store::TensorInfo& info) {
-    const bool begins =
-        info.name.starts_with("decoder.") || info.name.starts_with(prefix + "decoder.");
-    return begins && !info.name.ends_with("embed_tokens.weight");
-  };
-  return std::ranges::any_of(checkpoint.tensors(), is_of_decoder);
-}
-
 void check_bundle_sums(const store::Checkpoint& checkpoint) {
   if (!checkpoint.bundle()) return;
   for (const store::WeightsFile& file : checkpoint.files()) {
@@ -629,6 +617,20 @@ LoadedModel<T> loaded_of(const LoadPlan& plan, ModelWeights<T> weights, const st
   loaded.path = path;
   loaded.unused = plan.unused;
   return loaded;
+}
+
+/// Whether `checkpoint`, which `family` reads by `config`, holds an encoder–decoder: it has a decoder
+/// besides its word table.
+bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
+                   const FamilyConfig& config) {
+  if (family.decoder == nullptr) return false;
+  const std::string prefix = family.plan(config).prefix;
+  const auto is_of_decoder = [&](const store::TensorInfo& info) {
+    const bool begins =
+        info.name.starts_with("decoder.") || info.name.starts_with(prefix + "decoder.");
+    return begins && !info.name.ends_with("embed_tokens.weight");
+  };
+  return std::ranges::any_of(checkpoint.tensors(), is_of_decoder);
 }
 
 }  // namespace

@@ -24,11 +24,6 @@ struct LoadPlan {
   std::vector<std::string> unused;  ///< names of tensors that no role took
 };
 
-/// Whether `checkpoint`, which `family` reads by `config`, holds an encoder–decoder: it has a decoder
-/// besides its word table.
-bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
-                   const FamilyConfig& config);
-
 /// Finds every tensor of `model` in `checkpoint`, by name and shape. `names` are the checkpoint's.
 /// No weights are read, but for a tied decoder that the file has, too: it is compared with the word
 /// table. The result points into `checkpoint`. Throws InputError for a tensor that is missing, or

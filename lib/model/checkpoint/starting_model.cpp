@@ -57,12 +57,6 @@ void name_word_table_apart(ModelPlan& plan) {
 
 }  // namespace
 
-bool StartingModel::is_encoder_decoder(const std::string& path) {
-  const store::Checkpoint checkpoint = store::open_checkpoint(path);
-  const store::ModelConfig config = store::need_config(checkpoint);
-  return holds_decoder(checkpoint, choose_family(config, ""), FamilyConfig(config));
-}
-
 StartingModel::StartingModel(const std::string& path, StartingPart part)
     : checkpoint_(store::open_checkpoint(path)),
       config_(store::need_config(checkpoint_)),

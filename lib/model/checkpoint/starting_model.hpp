@@ -29,8 +29,6 @@ class StartingModel {
   /// but for values that are not finite; and for a `part` that the checkpoint does not have or that
   /// is no model of its own.
   explicit StartingModel(const std::string& path, StartingPart part = StartingPart::kModel);
-  /// Whether the checkpoint `path` holds an encoder–decoder. Reads config and headers.
-  static bool is_encoder_decoder(const std::string& path);
   StartingModel(const StartingModel&) = delete;
   StartingModel& operator=(const StartingModel&) = delete;
   ~StartingModel() = default;
