@@ -313,7 +313,8 @@ void declare_train_options(cli::Command& c, TrainOptions& options, const TrainTe
       "it has none, what its config.json says]");
   c.option("--objective", "NAME", o->objective,
            "training objective: mlm, mdlm, tta, two-tower, clm, unilm, plm, plm-hf, mae, mae-mask, "
-           "univae, records (labels of records), seq2seq (pairs, for an encoder–decoder), correct (pairs), electra, electra-15, electric, "
+           "univae, records (labels of records), seq2seq (pairs, for an encoder–decoder), correct "
+           "(pairs), electra, electra-15, electric, "
            "replace-mlm or all-tokens-mlm");
   c.option(
       "--format", "FORMAT", o->requested_format,

@@ -29,64 +29,28 @@ namespace {
 const std::string kData = MASQUE_TEST_DATA;
 constexpr TokenId kMaskOfTta = 4;
 
-/// Folders of tests/data/model and tests/data/encoder_decoder with a file in tests/data/train/steps.
+/// Folders of tests/data/model and tests/data/encoder_decoder with a file in
+/// tests/data/train/steps.
 constexpr const char* kCases[] = {
-    "albert",
-    "bart",
-    "bart_scaled",
-    "bert",
-    "big_bird",
-    "bloom",
-    "cohere",
-    "deberta_v3",
-    "deberta_v3_longer",
-    "distilbert",
-    "dream",
-    "electra_generator",
-    "esm",
-    "falcon_groups",
-    "falcon_rw",
-    "fnet",
-    "gau_alpha",
-    "gemma2",
-    "gemma3",
-    "gpt2",
-    "gpt2_layer_scale",
-    "gpt_neo",
-    "gpt_neox",
-    "gpt_oss",
-    "granite",
-    "llada",
-    "llada_bias",
-    "llama",
-    "longformer",
-    "mbart",
-    "mixtral",
-    "modernbert",
-    "mpnet",
-    "mpt",
-    "mt5",
-    "neobert",
-    "olmo",
-    "olmo2",
-    "olmoe",
-    "opt",
-    "opt_narrow",
-    "phi",
-    "phi3",
-    "qwen2_moe",
-    "qwen3",
-    "roberta",
-    "roformer",
-    "stablelm",
-    "t5",
-    "t5_encoder",
-    "t5_gated",
-    "t5_untied",
-    "tta",
-    "xlm_roberta",
-    "xlnet",
-    "xlnet_memory",
+    "albert",     "bart",          "bart_scaled",
+    "bert",       "big_bird",      "bloom",
+    "cohere",     "deberta_v3",    "deberta_v3_longer",
+    "distilbert", "dream",         "electra_generator",
+    "esm",        "falcon_groups", "falcon_rw",
+    "fnet",       "gau_alpha",     "gemma2",
+    "gemma3",     "gpt2",          "gpt2_layer_scale",
+    "gpt_neo",    "gpt_neox",      "gpt_oss",
+    "granite",    "llada",         "llada_bias",
+    "llama",      "longformer",    "mbart",
+    "mixtral",    "modernbert",    "mpnet",
+    "mpt",        "mt5",           "neobert",
+    "olmo",       "olmo2",         "olmoe",
+    "opt",        "opt_narrow",    "phi",
+    "phi3",       "qwen2_moe",     "qwen3",
+    "roberta",    "roformer",      "stablelm",
+    "t5",         "t5_encoder",    "t5_gated",
+    "t5_untied",  "tta",           "xlm_roberta",
+    "xlnet",      "xlnet_memory",
 };
 
 std::vector<double> numbers(const JsonValue* list) {
@@ -283,9 +247,9 @@ void check_steps(const std::string& name) {
   const std::string file = kData + "/train/steps/" + name + ".json";
   const JsonValue golden = parse_json_file(read_text(file, 1 << 20), file);
   const bool pairs = golden.find("objective")->text == "seq2seq";
-  StartedModel model(kData + (pairs ? "/encoder_decoder/" : "/model/") +
-                         name.substr(0, name.find("_memory")),
-                     pairs ? model::StartingPart::kDecoder : model::StartingPart::kModel);
+  StartedModel model(
+      kData + (pairs ? "/encoder_decoder/" : "/model/") + name.substr(0, name.find("_memory")),
+      pairs ? model::StartingPart::kDecoder : model::StartingPart::kModel);
   Network<double> network(model.design(), model.map(), model.parameters(), kernel::Precision::kF64,
                           {}, model.source());
   if (const JsonValue* size = golden.find("block_size"))

@@ -32,7 +32,7 @@ bool same(const Example& a, const Example& b) {
 }
 
 TEST_CASE("every objective: well-formed examples, the same for the same place") {
-  CHECK(objectives().size() == 11);
+  CHECK(objectives().size() == 12);
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
     CHECK_FALSE(kind->summary.empty());
@@ -47,13 +47,17 @@ TEST_CASE("every objective: well-formed examples, the same for the same place") 
       differs = differs || !same(example, objective->example(sequence.item(), 4));
       REQUIRE(example.targets.size() == example.rows.size());
       CHECK(std::is_sorted(example.rows.begin(), example.rows.end(), std::less_equal<>()));
-      CHECK(example.ids.size() == (kind->name == "univae" ? 2 * n : n));
+      // The last token of a target is only predicted.
+      CHECK(example.ids.size() == (kind->name == "univae"    ? 2 * n
+                                   : kind->name == "seq2seq" ? n - 1
+                                                             : n));
       for (const Index row : example.rows) CHECK((0 <= row && row < example.size()));
       if (example.mask)
         CHECK(example.mask->lengths() == mask::Lengths{example.size(), example.size()});
     }
     const bool random = kind->name != "tta" && kind->name != "two-tower" && kind->name != "clm" &&
-                        kind->name != "records" && kind->name != "univae";
+                        kind->name != "records" && kind->name != "seq2seq" &&
+                        kind->name != "univae";
     CHECK(differs == random);
   }
   CHECK(
@@ -87,17 +91,37 @@ TEST_CASE("univae: the sequence twice, the second copy predicted under its mask"
   CHECK(design.variants.latent == model::LatentDesign{.layers = 2, .size = 5, .kappa = 9});
 }
 
+TEST_CASE("seq2seq: the encoder reads the source, the decoder the target but its last token") {
+  const Ids ids = {9, 8, 7, 2, 5, 6};
+  const std::vector<std::uint8_t> segments = {0, 0, 0, 1, 1, 1};
+  CorpusItem item;
+  item.ids = ids;
+  item.segments = segments;
+  const Example example = make_objective("seq2seq")->example(item, 0);
+  CHECK(example.source == Ids{9, 8, 7});
+  CHECK(example.ids == Ids{2, 5});
+  CHECK(example.rows == Rows{0, 1});
+  CHECK(example.targets == Ids{5, 6});
+  model::Design design;
+  CHECK(contains(message_of<UsageError>([&] { make_objective("seq2seq")->adapt(design); }),
+                 "needs init with an encoder–decoder"));
+  const std::vector<std::uint8_t> sources(6, 0);
+  item.segments = sources;
+  CHECK(make_objective("seq2seq")->example(item, 0).rows.empty());
+}
+
 TEST_CASE("designs: defaults are filled in, contradictions refused") {
   for (const ObjectiveKind* kind : objectives()) {
     CAPTURE(kind->name);
     const auto objective = kind->make(objective_options());
     model::Design bare;
     bare.num_hidden_layers = 2;
+    if (kind->traits.reads_sources) bare.source = model::SourceDesign{.start_token_id = 0};
     model::Design design = bare;
     objective->adapt(design);
     CHECK(design.vocab_size == 1000);
     CHECK(design.mask_token_id == kMaskToken);
-    const bool causal = kind->name == "clm";
+    const bool causal = kind->name == "clm" || kind->name == "seq2seq";
     CHECK(design.head.kind == (causal ? model::HeadKind::kCausal : model::HeadKind::kMasked));
     CHECK((design.mask == model::DefaultMask::kCausal) == causal);
     CHECK((design.mask == model::DefaultMask::kOthers) == (kind->name == "tta"));

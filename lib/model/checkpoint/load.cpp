@@ -619,8 +619,8 @@ LoadedModel<T> loaded_of(const LoadPlan& plan, ModelWeights<T> weights, const st
   return loaded;
 }
 
-/// Whether `checkpoint`, which `family` reads by `config`, holds an encoder–decoder: it has a decoder
-/// besides its word table.
+/// Whether `checkpoint`, which `family` reads by `config`, holds an encoder–decoder: it has a
+/// decoder besides its word table.
 bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
                    const FamilyConfig& config) {
   if (family.decoder == nullptr) return false;

@@ -64,8 +64,8 @@ StartingModel::StartingModel(const std::string& path, StartingPart part)
       family_(choose_family(config_, "")),
       // As it is written in the end, in f32: Gemma's scale of embeddings is rounded to the type.
       plan_(plan_of(family_,
-                    FamilyConfig(store::ModelConfig::parse(
-                        store::with_dtype(config_, DType::kF32), config_.path())),
+                    FamilyConfig(store::ModelConfig::parse(store::with_dtype(config_, DType::kF32),
+                                                           config_.path())),
                     part)),
       found_(find_tensors(plan_, checkpoint_, names_)) {
   if (part == StartingPart::kDecoder) {
@@ -223,7 +223,8 @@ std::string StartingModel::config_text(const Design& design) const {
   const std::string tie(named != nullptr ? named->files.tie_field : family_.files.tie_field);
   // Of a decoder whose file has another matrix nothing is stated, as before: by what is stated its
   // states are scaled.
-  if (!plan_.design.source && has_words && !head.tied && config_.flag(tie).value_or(true)) set(tie.c_str(), "false");
+  if (!plan_.design.source && has_words && !head.tied && config_.flag(tie).value_or(true))
+    set(tie.c_str(), "false");
   return text;
 }
 

@@ -28,10 +28,10 @@ namespace masque::model {
 
 /// Where dropout acts.
 enum class DropoutPlace : std::uint64_t {
-  kEmbedding,    ///< what enters the projection of embeddings or the first layer
-  kAttention,    ///< what attention, mixer or gated unit gives, before the residual
-  kFeedForward,  ///< what the feed-forward layer gives, before the residual
-  kWeights,      ///< attention weights
+  kEmbedding,     ///< what enters the projection of embeddings or the first layer
+  kAttention,     ///< what attention, mixer or gated unit gives, before the residual
+  kFeedForward,   ///< what the feed-forward layer gives, before the residual
+  kWeights,       ///< attention weights
   kSource,        ///< what attention to the states of an encoder gives, before the residual
   kSourceWeights  ///< weights of that attention
 };

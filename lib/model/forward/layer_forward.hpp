@@ -364,8 +364,8 @@ MatrixView<T> add_source_attention(Run& run, Index l, typename Run::Stream& stre
     weights.source_norm.forward(u, normed);
     input = normed;
   }
-  const MatrixView<T> context = resized(Run::kKeeps ? own.source_context : own.context, u.rows,
-                                        context_width(run.design()));
+  const MatrixView<T> context =
+      resized(Run::kKeeps ? own.source_context : own.context, u.rows, context_width(run.design()));
   run.read_source(l, stream, input, context);
   const MatrixView<T> branch = resized(Run::kKeeps ? own.source_sum : own.sum, u.rows, u.columns);
   weights.source_output.forward(context, branch);

@@ -66,12 +66,12 @@ struct LayerMemory {
   Matrix<T> convolved,       ///< DeBERTa: before the activation
       convolution_sum;       ///< DeBERTa: before the norm
   // SourceDesign, where a pass keeps something:
-  Matrix<T> source_input,  ///< what the queries of the source are made of
-      source_query,        ///< these queries
-      source_key_value,    ///< keys and values of the source
-      source_context,      ///< what the output projection reads
-      source_sum;          ///< its sum with the residual, before a norm of that
-  ExpertMemory<T> experts;   ///< LayerDesign::experts
+  Matrix<T> source_input,   ///< what the queries of the source are made of
+      source_query,         ///< these queries
+      source_key_value,     ///< keys and values of the source
+      source_context,       ///< what the output projection reads
+      source_sum;           ///< its sum with the residual, before a norm of that
+  ExpertMemory<T> experts;  ///< LayerDesign::experts
 
   /// Calls `visit`(matrix) for all.
   template <class F>

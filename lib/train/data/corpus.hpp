@@ -217,9 +217,9 @@ struct CorpusOptions {
 ///         they are; with `labels`
 ///         those, too, and `weights`. A record of `original` and no labels (droptoken bart) becomes
 ///         a source, its ids, and a target, the original: the target's tokens are predicted under
-///         the mask unilm; with `source` as in pairs. Labels next to `original` (droptoken electra) are 1 for replaced tokens.
-///         With `dropped` all records have such a list or none has; the tokens come back between
-///         the positions of the others.
+///         the mask unilm; with `source` as in pairs. Labels next to `original` (droptoken electra)
+///         are 1 for replaced tokens. With `dropped` all records have such a list or none has; the
+///         tokens come back between the positions of the others.
 ///
 /// Memory: 16 bytes a line, 4 a token, 1 more with segments, 4 with positions and labels each, 8
 /// with weights; of token folders and files of ids next to nothing. Throws InputError if there is

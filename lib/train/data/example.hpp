@@ -56,9 +56,9 @@ struct ExampleChunk {
   std::vector<double> offsets;   ///< one a target
   /// Rows, ascending, that have a state of another network (Tape::given) in place of their token's.
   std::vector<Index> given;
-  bool sparse = false;  ///< Example::sparse of all examples
-  std::vector<TokenId> source_ids;       ///< Example::source of all examples
-  std::vector<Index> source_begins{0};   ///< first of these of each sequence, and the end
+  bool sparse = false;                  ///< Example::sparse of all examples
+  std::vector<TokenId> source_ids;      ///< Example::source of all examples
+  std::vector<Index> source_begins{0};  ///< first of these of each sequence, and the end
 
   /// Wants all rows.
   void want_all();

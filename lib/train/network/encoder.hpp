@@ -193,10 +193,10 @@ struct EncoderLayer {
   /// Calls visit(dense) for each Dense; `visit` may change them.
   template <class F>
   void for_each(const F& visit) {
-    for (Dense<T>* part : {&all, &query, &key_value, &output, &up, &down, &gated_input,
-                           &distance_key, &distance_query, &convolution, &router, &shared_expert_up,
-                           &shared_expert_down, &shared_expert_weight, &source_query,
-                           &source_key_value, &source_output})
+    for (Dense<T>* part :
+         {&all, &query, &key_value, &output, &up, &down, &gated_input, &distance_key,
+          &distance_query, &convolution, &router, &shared_expert_up, &shared_expert_down,
+          &shared_expert_weight, &source_query, &source_key_value, &source_output})
       visit(*part);
     for (std::vector<Dense<T>>* parts : {&expert_up, &expert_down})
       std::ranges::for_each(*parts, visit);

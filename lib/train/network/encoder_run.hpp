@@ -31,7 +31,7 @@ enum : std::size_t {
   kDSourceContext,   ///< by what it read
   kDSourceQuery,     ///< by queries of the source
   kDSourceKeyValue,  ///< by its keys and values
-  kDRaw  ///< gradients by queries or keys in front of their norms
+  kDRaw              ///< gradients by queries or keys in front of their norms
 };
 
 /// The `Run` of model/forward/forward.hpp that keeps what its backward pass reads, and that
@@ -220,8 +220,9 @@ class EncoderRun {
   void attention_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> input,
                           MatrixView<const T> m, MatrixView<const T> d_context,
                           MatrixView<T> d_input, MatrixView<T> d_m);
-  /// The backward pass of model::add_source_attention() (encoder_source.cpp): from `d`, the gradient
-  /// by what it gave, to the one by what it read, which is returned; pre-norm in `d` itself.
+  /// The backward pass of model::add_source_attention() (encoder_source.cpp): from `d`, the
+  /// gradient by what it gave, to the one by what it read, which is returned; pre-norm in `d`
+  /// itself.
   MatrixView<T> add_source_backward(Index l, Stream& stream, MatrixView<T> d);
   void gated_backward(Index l, Stream& stream, Stream& source, MatrixView<const T> m,
                       MatrixView<const T> d_out, MatrixView<T> d_x, MatrixView<T> d_m);

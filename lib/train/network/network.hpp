@@ -86,9 +86,8 @@ struct EncoderPart {
   ParameterMap map;      ///< its places in the parameters of both
 };
 
-/// An encoder with its head, or a decoder with its head and the encoder that it reads. T is float or
-/// double. For one thread; kernels use all threads, and
-/// results do not depend on their number.
+/// An encoder with its head, or a decoder with its head and the encoder that it reads. T is float
+/// or double. For one thread; kernels use all threads, and results do not depend on their number.
 template <class T>
 class Network {
  public:

@@ -269,7 +269,7 @@ class TrainingRun {
   std::unique_ptr<const model::SavedDesign> saved_;  ///< `design_` as it is written
   mutable Parameters<float> parameters_;
   ParameterMap map_;
-  std::optional<EncoderPart> source_;  ///< only of an encoder–decoder
+  std::optional<EncoderPart> source_;           ///< only of an encoder–decoder
   std::unique_ptr<const Objective> objective_;  ///< only with one network
   std::unique_ptr<Network<float>> network_;
   std::optional<ElectraModel> electra_;  ///< only with two networks

@@ -189,10 +189,11 @@ void TrainingRun::fill_in() {
     }
     const bool changes = options_.changes.position || options_.changes.normalizer;
     if (changes && options_.init->encoder() != nullptr) {
-      throw UsageError(fmt::format("{} cannot be combined with {} {}, whose encoder would keep its "
-                                   "own; remove it",
-                                   field(options_.changes.position ? "position" : "normalizer"),
-                                   field("objective"), options_.objective));
+      throw UsageError(
+          fmt::format("{} cannot be combined with {} {}, whose encoder would keep its "
+                      "own; remove it",
+                      field(options_.changes.position ? "position" : "normalizer"),
+                      field("objective"), options_.objective));
     }
     change_design(options_.changes, design_);
     check_corpus_length(corpus_);
@@ -321,8 +322,7 @@ void TrainingRun::make_one() {
   }
   start_network();
   network_ = std::make_unique<Network<float>>(design_, map_, parameters_, options_.precision,
-                                              CopyGateParameters(),
-                                              source_ ? &*source_ : nullptr);
+                                              CopyGateParameters(), source_ ? &*source_ : nullptr);
   network_->chunk_rows = options_.chunk_rows;
   if (const auto token = objective_->never_predicted()) network_->exclude(*token);
   if (options_.diversity) network_->reward_diversity(*options_.diversity);

@@ -46,6 +46,7 @@ class Seq2seq final : public Objective {
     const auto& segments = record.seg.values;
     const auto source = std::ranges::find(segments, 1) - segments.begin();
     Example example;
+    if (source == std::ssize(record.ids)) return example;  // without a target
     example.source.assign(record.ids.begin(), record.ids.begin() + source);
     example.ids.assign(record.ids.begin() + source, record.ids.end() - 1);
     example.targets.assign(record.ids.begin() + source + 1, record.ids.end());
