@@ -61,6 +61,8 @@ struct EncodeOptions {
   bool special_in_text = true;               ///< special tokens that stand in the text are found
   OffsetUnit unit = OffsetUnit::kCodePoint;  ///< of Encoding::offsets
   std::optional<Truncation> truncation;      ///< absent: nothing is cut
+  bool target =
+      false;  ///< as a target (transformers' text_target): TokenizerParts::target_processor
 };
 
 /// How a tokenizer marks the words in its tokens.
@@ -85,7 +87,10 @@ struct TokenizerParts {
   std::string kind = {};
   Steps steps;                                          ///< the model must be there
   std::shared_ptr<const PostProcessor> post_processor;  ///< nullptr: none
-  std::shared_ptr<const Decoder> decoder;               ///< nullptr: tokens with spaces between
+  /// Around targets, of classes that put their language there (mBART's tgt_lang); nullptr: the
+  /// same.
+  std::shared_ptr<const PostProcessor> target_processor = nullptr;
+  std::shared_ptr<const Decoder> decoder;  ///< nullptr: tokens with spaces between
   /// Decoded text is cleaned up: CleanUp::kTransformers.
   bool cleans_up = false;
   std::vector<AddedToken> added;  ///< moved into Tokenizer::added(); empty in a Tokenizer

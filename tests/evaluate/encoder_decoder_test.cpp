@@ -10,12 +10,15 @@
 
 #include "base/json/json.hpp"
 #include "evaluate/score/batching.hpp"
+#include "evaluate/score/sentence.hpp"
+#include "evaluate/score/text_scorer.hpp"
 #include "evaluate/write/generate.hpp"
 #include "evaluate/write/generation_config.hpp"
 #include "model/model.hpp"
 #include "support/message.hpp"
 #include "support/model_cases.hpp"
 #include "support/temp_folder.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::evaluate {
 namespace {
@@ -28,8 +31,9 @@ std::unique_ptr<model::Model> open_pair(const test::ModelCase& one) {
 }
 
 /// The options of generate() that a generation_config.json of `text` asks for, and what the
-/// checkpoint's `own` says besides.
-GenerateOptions pair_options_of(const std::string& text, const GenerationConfig& own) {
+/// checkpoint's `own` says besides, for a model of so many `positions` (0: any number).
+GenerateOptions pair_options_of(const std::string& text, const GenerationConfig& own,
+                                Index positions) {
   const test::TempFolder folder;
   test::write_file(folder / "generation_config.json", text);
   GenerationSettings settings;
@@ -37,7 +41,13 @@ GenerateOptions pair_options_of(const std::string& text, const GenerationConfig&
   use_generation_defaults(own, settings);
   GenerateOptions options;
   options.processors = settings;
-  options.max_new_tokens = settings.max_new_tokens.value();
+  if (settings.max_new_tokens) {
+    options.max_new_tokens = *settings.max_new_tokens;
+  } else if (settings.max_length) {
+    options.max_length = *settings.max_length;
+  } else {
+    options.longest = positions;
+  }
   options.num_return_sequences = settings.num_return_sequences.value_or(1);
   options.beams.num_beams = settings.num_beams.value_or(1);
   options.beams.length_penalty = settings.length_penalty.value_or(1);
@@ -72,8 +82,8 @@ TEST_CASE("encoder–decoders write what transformers' generate writes") {
       const JsonValue& options = *line.find("options");
       const std::string settings = text.substr(options.begin, options.end - options.begin);
       CAPTURE(settings);
-      const std::vector<Generated> written =
-          generate(*model, prompts, pair_options_of(settings, own));
+      const std::vector<Generated> written = generate(
+          *model, prompts, pair_options_of(settings, own, model->design().max_position_embeddings));
       const std::vector<JsonValue>& texts = line.find("texts")->items;
       REQUIRE(written.size() == texts.size());
       for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -83,7 +93,53 @@ TEST_CASE("encoder–decoders write what transformers' generate writes") {
         CHECK(written[i].ids == ids);
       }
     }
-    CHECK(lines == 5);
+    CHECK(lines == 8);
+  }
+}
+
+TEST_CASE("mBART's tokenizers put the language of targets around these") {
+  std::unique_ptr<model::Model> scored;
+  for (const test::ModelCase& one : test::encoder_decoder_cases()) {
+    if (one.name == "mbart") scored = open_pair(one);
+  }
+  REQUIRE(scored);
+  for (const std::string kind : {"mbart", "mbart_same", "mbart50"}) {
+    CAPTURE(kind);
+    const std::string folder = std::string(MASQUE_TEST_DATA "/target_languages/") + kind;
+    const text::Tokenizer tokenizer = text::Tokenizer::open(folder);
+    ScoreOptions options;
+    options.kind = ScoreKind::kCausal;
+    std::vector<double> scores;
+    TextScorer scorer(*scored, options,
+                      [&](ScoredSentence&& sentence) { scores.push_back(sentence.score); });
+    std::vector<double> expected;
+    std::ifstream in(folder + "/expected.jsonl");
+    int lines = 0;
+    for (std::string text; std::getline(in, text); ++lines) {
+      const JsonValue line = parse_json_file(text, "expected.jsonl");
+      const auto ids = [&](const char* name) {
+        std::vector<TokenId> all;
+        for (const JsonValue& id : line.find(name)->items)
+          all.push_back(static_cast<TokenId>(id.integer().value()));
+        return all;
+      };
+      const Sentence sentence =
+          encode_target_sentence(tokenizer, line.find("source")->text, line.find("target")->text,
+                                 {}, scored->design().source.value());
+      CHECK(sentence.source == ids("source_ids"));
+      CHECK(std::vector<TokenId>(sentence.ids.begin() + 1, sentence.ids.end()) ==
+            ids("target_ids"));
+      CHECK(sentence.ids.front() == sentence.ids.back());
+      const JsonValue* score = line.find("score");
+      if (score == nullptr) continue;
+      expected.push_back(score->number().value());
+      scorer.add(static_cast<std::uint64_t>(lines), sentence);
+    }
+    scorer.flush();
+    CHECK(lines == 3);
+    REQUIRE(scores.size() == expected.size());
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      CHECK(scores[i] == doctest::Approx(expected[i]).epsilon(1e-6));
   }
 }
 
