@@ -8,12 +8,14 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/number_list.hpp"
 #include "commands/result_format.hpp"
 #include "commands/scoring.hpp"
 #include "commands/selection_options.hpp"
 #include "commands/sequences.hpp"
+#include "commands/stack_option.hpp"
 #include "evaluate/attention/ablation.hpp"
 #include "evaluate/score/length_policy.hpp"
 
@@ -25,6 +27,7 @@ struct Options {
   commands::OpenModelOptions open;
   commands::ScoringOptions scoring;
   commands::StreamOptions stream;
+  commands::StackOption stack;
   std::optional<std::string> rates;
   std::optional<std::string> split;
   std::optional<std::uint64_t> seed;
@@ -70,6 +73,7 @@ void check_options(const Options& o) {
   const commands::ScoringOptions& s = o.scoring;
   if (!o.rates && (o.split || o.seed)) throw UsageError("--split and --seed need --rates");
   if (!o.rates) return;
+  if (o.stack.chosen) throw UsageError("--rates cannot be combined with --stack");
   if (s.kind || s.max_length || s.begin.given() || s.no_special_in_text || s.draws) {
     throw UsageError(
         "--rates cannot be combined with --kind, --max-length, --bos, --no-bos, --draws and "
@@ -86,10 +90,18 @@ cli::ExitCode run_scored(const Options& o, const commands::OpenedModel& opened,
   if (scoring.options.kind == evaluate::ScoreKind::kMaskless)
     throw InputError(opened.path,
                      "this model gives one score per text: expected a model that predicts tokens");
+  if (o.stack.pairs()) commands::check_targets(o.scoring, scoring);
   evaluate::Ablation ablation(*opened.model, scoring.options);
   commands::LineWork work;
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
-    const evaluate::Sentence sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
+    evaluate::Sentence sentence;
+    if (o.stack.pairs()) {
+      auto problem = input_error_message(
+          [&] { sentence = commands::encode_target_line(line, opened, scoring.sentence); });
+      if (problem) return problem;
+    } else {
+      sentence = encode_sentence(*opened.tokenizer, line, scoring.sentence);
+    }
     if (auto problem = ablation.length_problem(sentence)) return problem;
     ablation.add(id, sentence);
     return std::nullopt;
@@ -153,7 +165,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
     request.split = split_of(o.split.value_or(kSplit));
   }
   cli::need_stream(command);
-  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, true, session);
+  const commands::OpenedModel opened = commands::open_stack(o.open, o.stack, true, session);
   if (!o.rates) return run_scored(o, opened, command, session);
   request.mask = opened.tokenizer->roles().mask;
   request.seed = o.seed.value_or(0);
@@ -174,6 +186,9 @@ void declare_ablate(cli::Command& tool) {
             "by masking rate, for masked, random and kept tokens: shows the residual shortcut");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
+  // The encoder alone has no loss.
+  o->stack.stacks = commands::stack_names().subspan(1, 1);
+  commands::add_stack(c, o->stack);
   commands::add_scoring(c, o->scoring);
   c.option("--rates", "LIST", o->rates,
            "instead of scoring, corrupt these shares of the tokens and predict them");

@@ -13,6 +13,7 @@
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/sequences.hpp"
+#include "commands/stack_option.hpp"
 #include "evaluate/check/check_invariance.hpp"
 #include "evaluate/check/check_leak.hpp"
 #include "evaluate/check/check_sane.hpp"
@@ -135,6 +136,7 @@ cli::ExitCode print_sane(const std::vector<evaluate::SaneRow>& rows, double tole
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
+  commands::StackOption stack;
   std::optional<mask::Prediction> prediction;
   std::int64_t tokens = 64;
   std::int64_t replacements = 3;
@@ -151,6 +153,7 @@ evaluate::CheckInput input_of(const evaluate::Sequence& sequence, const model::D
   input.positions = sequence.positions;
   input.segments = sequence.segments;
   input.mask = sequence.mask;
+  input.source = sequence.source;
   if (sequence.mask && design.streams == model::Streams::kTwo) {
     input.query_mask = sequence.mask;
     input.mask = *sequence.mask | mask::parse_mask("diagonal").bind(sequence.mask->lengths());
@@ -162,7 +165,7 @@ commands::OpenedModel open(const Options& o, const cli::Command& command, cli::S
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
   commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+      commands::open_stack(o.open, o.stack, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   return opened;
 }
@@ -329,15 +332,18 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   if (finite.found > 0) return print_sane({finite}, tolerance, o.open, session);
   const commands::OpenedModel opened = open(o, command, session);
   const model::Model& model = *opened.model;
-  evaluate::SaneHeads heads(model, tolerance);
+  evaluate::SaneHeads heads(model, tolerance, o.stack.of_source());
   const auto add = [&](std::span<const evaluate::NumberedInput> texts) {
     heads.add(texts.front().input);
   };
   const cli::ExitCode code = each_group(o, opened, command, 1, 1, session, add);
   std::vector<evaluate::SaneRow> rows = heads.rows();
   rows.push_back(finite);
-  const auto weights = evaluate::check_weights(
-      model::load_model<float>(o.open.model, {.family = o.open.family}), special_tokens(opened));
+  const model::LoadOptions load{.family = o.open.family};
+  const model::LoadedModel<float> loaded =
+      o.stack.pairs() ? std::move(model::load_pair<float>(o.open.model, load)->decoder)
+                      : model::load_model<float>(o.open.model, load);
+  const auto weights = evaluate::check_weights(loaded, special_tokens(opened), o.stack.of_source());
   rows.insert(rows.end(), weights.begin(), weights.end());
   evaluate::SaneRow unused;
   unused.check = "unused_tensor";
@@ -349,8 +355,12 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   return worse(code, print_sane(rows, tolerance, o.open, session));
 }
 
-void add_common(cli::Command& command, Options& options, const std::string& tolerance) {
+/// `heads`: the check is one of heads, which the attention to a source has, too.
+void add_common(cli::Command& command, Options& options, const std::string& tolerance,
+                bool heads = false) {
+  if (!heads) options.stack.stacks = commands::stack_names().first(2);
   commands::add_open_options(command, options.open);
+  commands::add_stack(command, options.stack);
   commands::add_sequences(command, options.sequences);
   options.sequences.skip_empty = true;
   command.option("--tolerance", "X", options.tolerance, cli::AllowedRange{0, 1e9}, tolerance);
@@ -433,7 +443,8 @@ void declare_sane(cli::Command& check) {
   c.example("attn-probe check sane bert-base-uncased/ < text", "exit 1 if a check finds something");
   add_common(c, *o,
              "heads are uniform if every n · weight is within X of 1, stuck if every row gives at "
-             "least 1 - X to the same key [0.001]");
+             "least 1 - X to the same key [0.001]",
+             true);
   c.action([o, &c](cli::Session& session) { return run_sane(*o, c, session); });
 }
 

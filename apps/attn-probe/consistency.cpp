@@ -15,6 +15,7 @@
 #include "commands/number_list.hpp"
 #include "commands/result_format.hpp"
 #include "commands/sequences.hpp"
+#include "commands/stack_option.hpp"
 #include "evaluate/score/model_average.hpp"
 #include "surgery/correction/correction_settings.hpp"
 
@@ -25,6 +26,7 @@ namespace {
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
+  commands::StackOption stack;
   std::string rates = "0.15,0.3,0.4,0.6,0.8";
   std::optional<std::string> corruptions;
   std::optional<std::string> average;
@@ -192,7 +194,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   if (o.predicted) average.predicted = *o.predicted;
   if (o.average) average.samples = samples_of(*o.average);
   const commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+      commands::open_stack(o.open, o.stack, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   if (o.corrected) check_corrected(o, request.rates.front(), session);
   if (o.average) return run_average(o, average, opened, command, session);
@@ -227,6 +229,9 @@ void declare_consistency(cli::Command& tool) {
       "compares the model, its average over random masks, and the model corrected by embed-fix");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
+  // Targets are predicted from left to right, whatever is masked.
+  o->stack.stacks = commands::stack_names().first(1);
+  commands::add_stack(c, o->stack);
   commands::add_sequences(c, o->sequences);
   c.option("--rates", "LIST", o->rates, "shares of the tokens to corrupt");
   c.option("--corruptions", "LIST", o->corruptions,

@@ -18,6 +18,7 @@
 #include "commands/training_options.hpp"
 #include "evaluate/score/sentence.hpp"
 #include "kernel/parallel.hpp"
+#include "model/checkpoint/load.hpp"
 #include "train/run/depth_probe.hpp"
 
 namespace masque::attn_probe {
@@ -114,6 +115,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
   check(o);
   kernel::set_threads(o.common.threads);
+  if (model::is_encoder_decoder(o.model)) {
+    throw InputError(o.model,
+                     "an encoder–decoder, expected one stack of layers: an update of two is not "
+                     "measured");
+  }
   const auto start = std::make_shared<const model::StartingModel>(o.model);
   commands::note_model(o.model, start->design(), session);
   const std::string objective = o.objective ? *o.objective : objective_of(start->design());

@@ -11,9 +11,11 @@
 #include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/thread/parallel.hpp"
 #include "commands.hpp"
 #include "commands/open_model.hpp"
 #include "commands/sequences.hpp"
+#include "commands/stack_option.hpp"
 #include "draw/figure.hpp"
 #include "draw/figure_file.hpp"
 #include "draw/head_explorer.hpp"
@@ -23,6 +25,7 @@
 #include "evaluate/score/sentence.hpp"
 #include "store/numpy/array.hpp"
 #include "tensor/matrix.hpp"
+#include "text/tokenizer.hpp"
 
 namespace masque::attn_probe {
 
@@ -34,7 +37,7 @@ namespace {
 struct SmallMap {
   Index layer = 0;
   Index head = 0;
-  std::vector<double> cells;  ///< (side, side)
+  std::vector<double> cells;  ///< of pooled()
 };
 
 /// 1, or the largest weight if normalizers give more.
@@ -60,9 +63,16 @@ std::vector<double> pooled(MatrixView<const double> weights, Index zoom) {
   return cells;
 }
 
+/// The names of the rows and of the columns of a map.
+struct MapLabels {
+  std::vector<std::string> queries, keys;
+
+  /// The longer side of a map.
+  Index size() const { return std::max(std::ssize(queries), std::ssize(keys)); }
+};
+
 /// One head, rows are queries, both sides named; cells stand for `zoom` tokens.
-draw::Figure head_figure(MatrixView<const double> weights, const std::vector<std::string>& labels,
-                         Index zoom) {
+draw::Figure head_figure(MatrixView<const double> weights, const MapLabels& labels, Index zoom) {
   const std::vector<double> cells = pooled(weights, zoom);
   const Index rows = divide_up(weights.rows, zoom);
   const Index columns = divide_up(weights.columns, zoom);
@@ -70,9 +80,12 @@ draw::Figure head_figure(MatrixView<const double> weights, const std::vector<std
   figure.heat = {"weight", 0, greatest(0, cells)};
   draw::Panel panel;
   panel.grid = draw::heat_grid(rows, columns, cells, 0, figure.heat.high);
-  panel.rows = {
-      .name = "query", .labels = zoom == 1 ? labels : std::vector<std::string>{}, .zoom = zoom};
-  panel.columns = {.name = "key", .labels = panel.rows.labels, .zoom = zoom};
+  panel.rows = {.name = "query", .labels = {}, .zoom = zoom};
+  panel.columns = {.name = "key", .labels = {}, .zoom = zoom};
+  if (zoom == 1) {
+    panel.rows.labels = labels.queries;
+    panel.columns.labels = labels.keys;
+  }
   if (zoom > 1) figure.note = fmt::format("a cell is the largest of {} × {} weights", zoom, zoom);
   figure.panels.push_back(std::move(panel));
   return figure;
@@ -80,8 +93,8 @@ draw::Figure head_figure(MatrixView<const double> weights, const std::vector<std
 
 /// All heads, a row of panels for each layer; `labels` are the tokens, which stand beside cells of
 /// one token.
-draw::Figure page_figure(const std::vector<SmallMap>& maps, Index side, Index zoom,
-                         Index heads_per_row, const std::vector<std::string>& labels) {
+draw::Figure page_figure(const std::vector<SmallMap>& maps, Index zoom, Index heads_per_row,
+                         const MapLabels& labels) {
   draw::Figure figure;
   double high = 0;
   for (const SmallMap& map : maps) high = greatest(high, map.cells);
@@ -91,8 +104,12 @@ draw::Figure page_figure(const std::vector<SmallMap>& maps, Index side, Index zo
   for (const SmallMap& map : maps) {
     draw::Panel panel;
     panel.name = fmt::format("{}.{}", map.layer, map.head);
-    panel.grid = draw::heat_grid(side, side, map.cells, 0, high);
-    if (zoom == 1) panel.rows.labels = panel.columns.labels = labels;
+    panel.grid = draw::heat_grid(divide_up(std::ssize(labels.queries), zoom),
+                                 divide_up(std::ssize(labels.keys), zoom), map.cells, 0, high);
+    if (zoom == 1) {
+      panel.rows.labels = labels.queries;
+      panel.columns.labels = labels.keys;
+    }
     panel.rows.zoom = zoom;
     panel.columns.zoom = zoom;
     figure.panels.push_back(std::move(panel));
@@ -115,6 +132,7 @@ constexpr Index kHeadCells = 1024;
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
+  commands::StackOption stack;
   std::optional<std::string> text;
   std::int64_t line = 0;
   std::optional<std::int64_t> layer, head;
@@ -126,6 +144,7 @@ evaluate::HeadChoice choice_of(const Options& o) {
   evaluate::HeadChoice choice;
   if (o.layer) choice.layer = static_cast<Index>(*o.layer);
   if (o.head) choice.head = static_cast<Index>(*o.head);
+  choice.of_source = o.stack.of_source();
   return choice;
 }
 
@@ -146,6 +165,8 @@ void check(const Options& o, const cli::Command& command) {
     throw UsageError("--what hidden_states needs -o with a name that ends in .npy or .safetensors");
   if (states && o.head)
     throw UsageError("--head cannot be combined with --what hidden_states: states have no heads");
+  if (states && o.stack.of_source())
+    throw UsageError("--what hidden_states: found --stack cross, expected encoder or decoder");
   if (!o.output && (!o.layer || !o.head))
     throw UsageError("without -o one head is drawn: choose it with --layer and --head");
   if ((tensors || ends(o, ".html")) && (o.layer || o.head))
@@ -185,8 +206,15 @@ evaluate::Sequence sequence_of(const Options& o, const commands::OpenedModel& op
     }
     return std::move(*sequence);
   }
-  evaluate::Sentence sentence = evaluate::encode_sentence(
-      *opened.tokenizer, *o.text, commands::sentence_options(o.sequences, opened, session));
+  const evaluate::SentenceOptions how = commands::sentence_options(o.sequences, opened, session);
+  evaluate::Sentence sentence;
+  if (o.stack.pairs()) {
+    const auto problem = input_error_message(
+        [&] { sentence = commands::encode_decoder_line(*o.text, opened, how); });
+    if (problem) throw InputError("--text: " + *problem);
+  } else {
+    sentence = evaluate::encode_sentence(*opened.tokenizer, *o.text, how);
+  }
   const Index longest = opened.model->design().max_position_embeddings;
   if (sentence.size() == 0) throw InputError("--text: no tokens, expected at least one");
   if (longest > 0 && sentence.size() > longest)
@@ -195,40 +223,51 @@ evaluate::Sequence sequence_of(const Options& o, const commands::OpenedModel& op
   return commands::sequence_of(std::move(sentence), 0, opened);
 }
 
-std::vector<std::string> labels_of(const evaluate::Sequence& sequence) {
-  if (!sequence.pieces.empty()) return sequence.pieces;
+std::vector<std::string> labels_of(const std::vector<TokenId>& ids,
+                                   const std::optional<text::Tokenizer>& tokenizer) {
   std::vector<std::string> labels;
-  labels.reserve(sequence.ids.size());
-  for (const TokenId id : sequence.ids) labels.push_back(std::to_string(id));
+  labels.reserve(ids.size());
+  for (const TokenId id : ids)
+    labels.push_back(tokenizer ? std::string(tokenizer->token(id)) : std::to_string(id));
   return labels;
 }
 
-void write_page(const Options& o, const model::Model& model, const evaluate::Sequence& sequence) {
+MapLabels map_labels(const Options& o, const commands::OpenedModel& opened,
+                     const evaluate::Sequence& sequence) {
+  MapLabels labels;
+  labels.queries = sequence.pieces.empty() ? labels_of(sequence.ids, {}) : sequence.pieces;
+  labels.keys = !o.stack.of_source()      ? labels.queries
+                : sequence.pieces.empty() ? labels_of(sequence.source, {})
+                                          : labels_of(sequence.source, opened.tokenizer);
+  return labels;
+}
+
+void write_page(const Options& o, const model::Model& model, const evaluate::Sequence& sequence,
+                const MapLabels& labels) {
   const model::Design& design = model.design();
   const Index heads = evaluate::HeadChoice{}.heads(design);
   std::vector<draw::HeadWeights> maps(static_cast<std::size_t>(design.num_hidden_layers * heads));
-  evaluate::each_head(model, sequence, {},
+  evaluate::each_head(model, sequence, choice_of(o),
                       [&](Index layer, Index head, MatrixView<const double> a) {
                         maps[static_cast<std::size_t>(layer * heads + head)] =
                             draw::quantized({a.data, static_cast<std::size_t>(a.rows * a.columns)});
                       });
-  const std::vector<std::string> labels = labels_of(sequence);
   draw::write_head_explorer(
       *o.output,
       {fmt::format("{}: {} tokens", o.open.model, sequence.size()), design.num_hidden_layers, heads,
-       labels, labels},
+       labels.queries, labels.keys},
       [&](Index layer, Index head) {
         return std::move(maps[static_cast<std::size_t>(layer * heads + head)]);
       });
 }
 
 draw::Figure figure_of(const model::Model& model, const evaluate::Sequence& sequence,
-                       const evaluate::HeadChoice& choice, Index most_cells) {
+                       const evaluate::HeadChoice& choice, const MapLabels& labels,
+                       Index most_cells) {
   const model::Design& design = model.design();
-  const std::vector<std::string> labels = labels_of(sequence);
   draw::Figure figure;
   if (choice.layer && choice.head) {
-    const Index zoom = draw::zoom_for(sequence.size(), most_cells);
+    const Index zoom = draw::zoom_for(labels.size(), most_cells);
     evaluate::each_head(model, sequence, choice,
                         [&](Index layer, Index head, MatrixView<const double> a) {
                           figure = head_figure(a, labels, zoom);
@@ -236,8 +275,7 @@ draw::Figure figure_of(const model::Model& model, const evaluate::Sequence& sequ
                         });
     return figure;
   }
-  const Index zoom = draw::zoom_for(sequence.size(), kPanelCells);
-  const Index side = divide_up(sequence.size(), zoom);
+  const Index zoom = draw::zoom_for(labels.size(), kPanelCells);
   const Index layers = choice.layers(design), heads = choice.heads(design);
   std::vector<SmallMap> maps(static_cast<std::size_t>(layers * heads));
   evaluate::each_head(
@@ -245,7 +283,7 @@ draw::Figure figure_of(const model::Model& model, const evaluate::Sequence& sequ
         const Index row = choice.layer ? 0 : layer, column = choice.head ? 0 : head;
         maps[static_cast<std::size_t>(row * heads + column)] = {layer, head, pooled(a, zoom)};
       });
-  return page_figure(maps, side, zoom, heads, labels);
+  return page_figure(maps, zoom, heads, labels);
 }
 
 template <class T>
@@ -274,8 +312,9 @@ void write_array(const Options& o, const model::Model& model, const evaluate::Se
     const Index layers = choice.layers(design), heads = choice.heads(design);
     if (!choice.layer) shape.push_back(size(layers));
     if (!choice.head) shape.push_back(size(heads));
-    shape.insert(shape.end(), {size(n), size(n)});
-    values.resize(static_cast<std::size_t>(layers * heads * n * n));
+    const Index keys = choice.of_source ? std::ssize(sequence.source) : n;
+    shape.insert(shape.end(), {size(n), size(keys)});
+    values.resize(static_cast<std::size_t>(layers * heads * n * keys));
     evaluate::each_head(model, sequence, choice,
                         [&](Index layer, Index head, MatrixView<const double> a) {
                           put((choice.layer ? 0 : layer) * heads + (choice.head ? 0 : head), a);
@@ -303,23 +342,24 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   session.configure(o.open.common);
   check(o, command);
   const commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+      commands::open_stack(o.open, o.stack, !o.sequences.records, session);
   const model::Model& model = *opened.model;
-  evaluate::HeadChoice choice = choice_of(o);
+  const evaluate::HeadChoice choice = choice_of(o);
   if (o.what == What::kAttentions) evaluate::check_choice(choice, model.design());
   const Index states = model.design().num_hidden_layers;
   if (o.what == What::kHiddenStates && choice.layer && *choice.layer > states) {
     throw UsageError(fmt::format("--layer: found {}, expected 0 to {}", *choice.layer, states));
   }
   const evaluate::Sequence sequence = sequence_of(o, opened, command, session);
+  const MapLabels labels = map_labels(o, opened, sequence);
   if (!o.output) {
     const draw::TerminalStyle style{.width = session.terminal_width(),
                                     .unicode = session.takes_utf8(),
                                     .color = session.shows_color()};
-    session.print(
-        draw::terminal(figure_of(model, sequence, choice, draw::terminal_cells(style)), style));
+    session.print(draw::terminal(
+        figure_of(model, sequence, choice, labels, draw::terminal_cells(style)), style));
   } else if (ends(o, ".html")) {
-    write_page(o, model, sequence);
+    write_page(o, model, sequence, labels);
   } else if (ends(o, ".safetensors")) {
     write_tensors(o, opened, sequence);
   } else if (ends(o, ".npy")) {
@@ -329,7 +369,7 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
       write_array<float>(o, model, sequence, DType::kF32);
     }
   } else {
-    draw::write_picture(*o.output, figure_of(model, sequence, choice, kHeadCells));
+    draw::write_picture(*o.output, figure_of(model, sequence, choice, labels, kHeadCells));
   }
   return cli::ExitCode::kDone;
 }
@@ -346,6 +386,8 @@ void declare_map(cli::Command& tool) {
             "one head in the terminal");
   c.example("attn-probe map gpt2/ -o heads.svg < text", "all heads of the first line");
   commands::add_open_options(c, o->open);
+  c.example("attn-probe map t5-small/ --stack cross -o heads.svg < pairs",
+            "attention of the decoder to the source, of the first line");
   c.option("--text", "TEXT", o->text, "the text [a line of standard input]");
   c.option("--line", "N", o->line, cli::AllowedRange{0, 1e15}, "number of the line, from 0");
   c.option("--layer", "L", o->layer, cli::AllowedRange{0, 1e9}, "only this layer, from 0");
@@ -355,6 +397,7 @@ void declare_map(cli::Command& tool) {
            "for .npy and .safetensors: attention weights, or hidden states (state 0: embeddings)");
   c.option("-o,--output", "FILE", o->output,
            "a .svg, .png, .html, .npy or .safetensors file [the terminal]");
+  commands::add_stack(c, o->stack);
   commands::add_sequences(c, o->sequences);
   add_color(c, o->open.common);
   c.writes({"output"});

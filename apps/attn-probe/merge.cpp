@@ -1,5 +1,8 @@
 // attn-probe merge: combines the parts that stats --shard printed.
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +12,7 @@
 #include "commands.hpp"
 #include "commands/files.hpp"
 #include "commands/part_contents.hpp"
+#include "commands/stack_option.hpp"
 #include "stats_output.hpp"
 #include "stats_parts.hpp"
 
@@ -29,6 +33,11 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   for (const std::string& path : o.files) merger.add(commands::read_file(path), input_name(path));
   OutputOptions output = o.output;
   output.tokens = merger.tokens();
+  const auto& provenance = merger.provenance();
+  const std::pair<std::string, std::string> cross{
+      "stack", fmt::format("\"{}\"", name_in(commands::stack_names(), commands::Stack::kCross))};
+  output.of_source = std::ranges::find(provenance, cross) != provenance.end();
+  if (output.of_source) check_output(output, o.common.json);
   if (const auto shown = shown_tokens(output); shown.size() > output.tokens.size()) {
     throw UsageError(fmt::format("{}{} is in no part, expected parts of stats --shard --token {}",
                                  kTokenField, escape(shown.back()), escape(shown.back())));

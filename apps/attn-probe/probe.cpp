@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "commands/result_format.hpp"
 #include "commands/sequences.hpp"
+#include "commands/stack_option.hpp"
 #include "evaluate/states/state_probe.hpp"
 #include "evaluate/states/zero_scheme.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions sequences;
+  commands::StackOption stack;
   evaluate::ProbeRequest request;
   std::optional<double> rate;
   std::optional<std::uint64_t> seed;
@@ -35,7 +37,7 @@ cli::ExitCode run_states(const Options& o, const cli::Command& command, cli::Ses
   if ((o.rate || o.seed) && !o.request.at_mask)
     throw UsageError("--rate and --seed need --at mask");
   const commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.sequences.records, session);
+      commands::open_stack(o.open, o.stack, !o.sequences.records, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   evaluate::ProbeRequest request = o.request;
   request.rate = o.rate.value_or(request.rate);
@@ -76,7 +78,7 @@ cli::ExitCode run_scheme(const Options& o, cli::Session& session) {
 
 cli::ExitCode run_zero(const Options& o, cli::Session& session) {
   session.configure(o.open.common);
-  const commands::OpenedModel opened = commands::open_model(o.open, o.open.model, false, session);
+  const commands::OpenedModel opened = commands::open_stack(o.open, o.stack, false, session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   constexpr Index kUsual = 64;
   const Index most = opened.model->design().max_position_embeddings;
@@ -108,6 +110,8 @@ void declare_states(cli::Command& parent, const char* name, evaluate::ProbeTarge
     c.example(fmt::format("attn-probe probe {} bert-base-uncased/ < text", name), what);
   }
   commands::add_open_options(c, o->open);
+  o->stack.stacks = commands::stack_names().first(2);
+  commands::add_stack(c, o->stack);
   commands::add_sequences(c, o->sequences);
   c.choice("--at", o->request.at_mask, {{"all", false}, {"mask", true}},
            "probe the states of all tokens, or only of tokens replaced by the mask token");
@@ -178,6 +182,9 @@ void declare_probe(cli::Command& tool) {
   c.example("attn-probe probe zero roformer/ --precision f64",
             "spread 0 if positions only change the scores");
   commands::add_open_options(c, o->open);
+  // A decoder reads a source besides, of which there is none.
+  o->stack.stacks = commands::stack_names().first(1);
+  commands::add_stack(c, o->stack);
   c.option("--token", "ID", o->token, cli::AllowedRange{0, 2147483647}, "id of the token");
   c.option("--length", "N", o->length, cli::AllowedRange{2, 1e6},
            "number of positions [64, or the model's maximum if that is less]");

@@ -11,6 +11,7 @@
 #include "commands/open_model.hpp"
 #include "commands/part_contents.hpp"
 #include "commands/sequences.hpp"
+#include "commands/stack_option.hpp"
 #include "evaluate/attention/attention_stats.hpp"
 #include "evaluate/attention/token_marks.hpp"
 #include "stats_output.hpp"
@@ -23,6 +24,7 @@ namespace {
 struct Options {
   commands::OpenModelOptions open;
   commands::SequenceOptions input;
+  commands::StackOption stack;
   OutputOptions output;
   evaluate::HeadThresholds thresholds;
   std::int64_t rank = 0;
@@ -69,12 +71,26 @@ std::vector<TokenId> ids_of(const std::vector<std::string>& tokens,
   return ids;
 }
 
+/// What is known of the tokens that `sequence`, which comes from `text`, reads.
+evaluate::TokenMarks marks_of(const evaluate::Sequence& sequence, std::string_view text,
+                              const Options& o, const commands::OpenedModel& opened) {
+  if (o.input.records) return {};
+  if (!o.stack.pairs())
+    return evaluate::mark_tokens(sequence.ids, sequence.spans, text, *opened.tokenizer);
+  const auto [source, target] = commands::pair_columns(text);
+  return o.stack.of_source()
+             ? evaluate::mark_tokens(sequence.source, sequence.source_spans, source,
+                                     *opened.tokenizer)
+             : evaluate::mark_tokens(sequence.ids, sequence.spans, target, *opened.tokenizer);
+}
+
 cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session) {
   session.configure(o.open.common);
   o.input.skip_empty = true;
   for (const char* field : {"sink", "near"}) {
     if (command.is_requested(field)) o.output.besides += fmt::format(",{}", field);
   }
+  o.output.of_source = o.stack.of_source();
   check_output(o.output, o.open.common.json);
   if (o.rank == 0 && needs_ranks(o.output))
     throw UsageError(
@@ -83,23 +99,22 @@ cli::ExitCode run(Options& o, const cli::Command& command, cli::Session& session
   commands::check_sequences(o.input, command);
   const std::vector<std::string> tokens = shown_tokens(o.output);
   const commands::OpenedModel opened =
-      commands::open_model(o.open, o.open.model, !o.input.records || !tokens.empty(), session);
+      commands::open_stack(o.open, o.stack, !o.input.records || !tokens.empty(), session);
   session.note(fmt::format("{}: {}", opened.path, opened.description()));
   evaluate::AttentionStats stats(
-      *opened.model,
-      {.batch_tokens = o.open.batch_tokens,
-       .thresholds = o.thresholds,
-       .rank_sentences = static_cast<std::uint64_t>(o.rank),
-       .tokens = ids_of(tokens, opened),
-       .compares_layers = o.input.stream.shard.has_value() || needs_layers(o.output)});
+      *opened.model, {.batch_tokens = o.open.batch_tokens,
+                      .thresholds = o.thresholds,
+                      .rank_sentences = static_cast<std::uint64_t>(o.rank),
+                      .tokens = ids_of(tokens, opened),
+                      .compares_layers = o.input.stream.shard.has_value() || needs_layers(o.output),
+                      .of_source = o.stack.of_source()});
   commands::InputPart part;
   commands::SequenceWork work;
   work.part = &part;
   work.flush = [&] { stats.flush(); };
   work.use = [&](evaluate::Sequence&& sequence, std::string_view text) {
     if (sequence.size() == sequence.prefix + sequence.suffix) return;
-    evaluate::TokenMarks marks;
-    if (!o.input.records) marks = evaluate::mark_tokens(sequence, text, *opened.tokenizer);
+    evaluate::TokenMarks marks = marks_of(sequence, text, o, opened);
     stats.add({std::move(sequence), std::move(marks.special), std::move(marks.punctuation)});
   };
   const cli::ExitCode code = commands::each_sequence(o.input, opened, command, work, session);
@@ -127,6 +142,8 @@ void declare_stats(cli::Command& tool) {
             "three fields of each head, with standard errors and counts");
   c.example("attn-probe stats bert-base-uncased/ --draw js -o heads.svg < text > heads.tsv",
             "the whole table, and a heat map of one field");
+  c.example("attn-probe stats t5-small/ --stack cross < pairs",
+            "attention of the decoder to the source; --stack encoder reads texts");
   commands::add_open_options(c, o->open);
   commands::add_batch_tokens(c, o->open);
   c.option("--sink", "EPSILON", o->thresholds.sink, cli::AllowedRange{0, 1},
@@ -138,6 +155,7 @@ void declare_stats(cli::Command& tool) {
   c.option("--token", "TOKEN", o->output.tokens,
            "measure the attention to this token of the vocabulary: the field token:TOKEN; several "
            "times for several tokens");
+  commands::add_stack(c, o->stack);
   add_output(c, o->output);
   commands::add_sequences(c, o->input);
   c.flag("--json", o->open.common.json,

@@ -38,14 +38,33 @@ constexpr const char* kUsualFields = "entropy,distance,previous,next,first,speci
 constexpr const char* kRankFields =
     ",logits_rank,logits_effective_rank,map_rank,map_effective_rank";
 
+/// Whether maps over a source have no such field.
+bool lacks_source(const Column& column) {
+  return column.head && !evaluate::is_of_source(*column.head);
+}
+
+/// Throws UsageError for a named field that maps over a source do not have.
+void refuse_of_source(std::string_view option, const Column& column) {
+  throw UsageError(fmt::format("{}: {} is a field of attention inside one text, not to a source",
+                               option, column.name));
+}
+
 std::vector<Column> chosen(const OutputOptions& options) {
   const std::string list =
       options.fields.value_or(std::string(kUsualFields) + options.besides + kRankFields);
-  const std::vector<Column> all = all_columns(shown_tokens(options));
-  if (list == "all") return all;
+  std::vector<Column> all = all_columns(shown_tokens(options));
+  if (list == "all") {
+    if (options.of_source) std::erase_if(all, lacks_source);
+    return all;
+  }
   const NamedColumns named = by_name(all);
   const std::vector<std::string_view> names = split(list, ',');
   std::vector<Column> columns = named_values("fields", std::span(names), NameTable<Column>(named));
+  if (options.of_source && options.fields) {
+    const auto wrong = std::ranges::find_if(columns, lacks_source);
+    if (wrong != columns.end()) refuse_of_source("--fields", *wrong);
+  }
+  if (options.of_source) std::erase_if(columns, lacks_source);
   for (const Column& column : all) {
     if (!options.fields && column.token) columns.push_back(column);
   }
@@ -279,6 +298,7 @@ void check_output(const OutputOptions& options, bool json) {
   if (options.draw && !column.is_of_heads())
     throw UsageError(
         fmt::format("--draw: {} is a field of layers, expected a field of heads", column.name));
+  if (options.of_source && lacks_source(column)) refuse_of_source("--draw", column);
   if (options.pairs && !json && options.fields)
     throw UsageError("--pairs prints no other fields: --fields needs --json with it");
   if (options.picture && !draw::is_picture_name(*options.picture)) {

@@ -20,6 +20,7 @@ struct OutputOptions {
   std::vector<std::string> tokens;    ///< that are measured, besides those in fields and draw
   std::string besides;                ///< with commas: what else is shown where nothing is chosen
   bool pairs = false;
+  bool of_source = false;  ///< maps over a source: fields of is_of_source() alone
   std::optional<std::string> picture;
   std::optional<std::string> draw;  ///< none: entropy
   std::optional<std::int64_t> digits;

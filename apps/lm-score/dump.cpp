@@ -28,8 +28,6 @@ cli::ExitCode run(const Options& o, const cli::Command& command, cli::Session& s
   evaluate::parse_dump_parts(o.what, request);
   if (o.output == "-") throw UsageError("-o: found '-', expected the name of a file");
   commands::check_sequences(o.sequences, command);
-  if (o.pairs && o.sequences.records)
-    throw UsageError("--pairs reads text and cannot be combined with --records");
   commands::OpenModelOptions open = o.open;
   open.decoder = o.pairs;
   const commands::OpenedModel opened =

@@ -352,12 +352,7 @@ kernel::Activation open_pairs(const Options& o, const commands::OpenedModel& ope
 void open_targets(const Options& o, commands::Scoring& scoring, cli::Session& session) {
   if (o.activation)
     throw UsageError("--activation applies to a regression head, not to an encoder–decoder");
-  if (o.scoring.begin.bos)
-    throw UsageError(
-        "--bos cannot be combined with an encoder–decoder, whose targets begin with "
-        "decoder_start_token_id");
-  if (!evaluate::refuses_long(scoring.options.policy))
-    throw UsageError("--pairs: only with --policy error or skip");
+  commands::check_targets(o.scoring, scoring);
   session.note("pairs of a source and its target, of which each token is scored");
   scoring.given.push_back({"pairs", "true", false});
 }

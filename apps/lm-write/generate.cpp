@@ -103,6 +103,10 @@ class LinesToWrite {
       masked_ = masked_options(o, opened);
     } else {
       generate_ = generate_options(o, opened);
+      // As in transformers, 20 new tokens that nobody asked for end with the positions; a last
+      // token that need not be read has one more.
+      if (o.kind == Continuation::kCausal && !o.max_new_tokens && !o.max_length)
+        generate_.longest = limit();
     }
   }
 
@@ -125,8 +129,9 @@ class LinesToWrite {
       if (most > 0 && source > most) return "source: " + evaluate::too_long(source, most);
     }
     if (auto problem = size_problem(size)) return problem;
-    if (generate_.max_length > 0 && size >= generate_.max_length)
-      return evaluate::too_long(size, generate_.max_length - 1);
+    for (const Index most : {generate_.max_length, generate_.longest}) {
+      if (most > 0 && size >= most) return evaluate::too_long(size, most - 1);
+    }
     const Index longest = size + evaluate::most_new_tokens(generate_, size);
     make_room(source + (limit() > 0 ? std::min(longest, limit()) : longest) *
                            std::max(o_.texts(), generate_.beams.num_beams));

@@ -53,6 +53,13 @@ std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_defau
   return token;
 }
 
+void refuse_begin(const BeginOptions& options) {
+  if (!options.bos) return;
+  throw UsageError(
+      "--bos cannot be combined with an encoder–decoder, whose targets begin with "
+      "decoder_start_token_id");
+}
+
 std::vector<Given> given_begin(const BeginOptions& options) {
   std::vector<Given> given;
   if (options.bos) given.push_back({"bos", "true", false});

@@ -38,6 +38,9 @@ std::optional<TokenId> begin_token_of(const BeginOptions& options, bool by_defau
                                       const OpenedModel& opened, std::string_view what,
                                       cli::Session& session, bool special = true);
 
+/// Throws UsageError for --bos in `options`: targets of encoder–decoders begin otherwise.
+void refuse_begin(const BeginOptions& options);
+
 /// The options as members of a result: "bos" or "no_bos".
 std::vector<Given> given_begin(const BeginOptions& options);
 

@@ -112,6 +112,13 @@ Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open
   return scoring;
 }
 
+void check_targets(const ScoringOptions& options, const Scoring& scoring) {
+  refuse_begin(options.begin);
+  if (!evaluate::refuses_long(scoring.options.policy))
+    throw UsageError(
+        fmt::format("pairs of a source and a target: only with {} error or skip", field("policy")));
+}
+
 StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring) {
   StreamOptions out = stream;
   if (scoring.options.policy.kind == evaluate::LengthPolicy::Kind::kSkip)

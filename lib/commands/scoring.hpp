@@ -66,6 +66,10 @@ struct Scoring {
 Scoring make_scoring(const ScoringOptions& options, const OpenModelOptions& open_options,
                      const OpenedModel& opened, cli::Session& session);
 
+/// Throws UsageError for what targets of encoder–decoders do not have: --bos in `options`, and a
+/// policy of `scoring` that reads a part of them.
+void check_targets(const ScoringOptions& options, const Scoring& scoring);
+
 /// `stream` with what the policy of `scoring` says of lines that cannot be processed.
 StreamOptions scored_stream(const StreamOptions& stream, const Scoring& scoring);
 

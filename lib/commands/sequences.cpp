@@ -26,14 +26,17 @@ std::vector<Index> indexes(const records::Numbers& numbers) {
                          : std::vector<Index>();
 }
 
+/// Throws InputError for a value of `values`, of the list `name`, below `low` or from `limit` on.
+template <class Values>
+void all_below(std::string_view name, const Values& values, Index low, Index limit) {
+  for (const Index value : values) {
+    if (value < low || value >= limit)
+      throw InputError(fmt::format("{} {}, expected from {} to {}", name, value, low, limit - 1));
+  }
+}
+
 /// Throws InputError for what the model cannot run.
 void check(const evaluate::Sequence& item, const model::Design& design) {
-  const auto all_below = [](std::string_view name, const auto& values, Index low, Index limit) {
-    for (const Index value : values) {
-      if (value < low || value >= limit)
-        throw InputError(fmt::format("{} {}, expected from {} to {}", name, value, low, limit - 1));
-    }
-  };
   if (item.ids.empty()) throw InputError("no ids, expected at least one");
   all_below("token id", item.ids, 0, design.vocab_size);
   if (design.type_vocab_size > 0) all_below("seg", item.segments, 0, design.type_vocab_size);
@@ -74,8 +77,31 @@ void check_hidden(const records::Record& record, const model::Design& design) {
         "expected padding in front or at the end");
 }
 
+/// Throws InputError for a source beyond the positions of the encoder of `model`.
+void check_source_length(Index tokens, const model::Model& model) {
+  const Index longest = model.encoder()->design().max_position_embeddings;
+  if (longest > 0 && tokens > longest)
+    throw InputError("source: " + evaluate::too_long(tokens, longest));
+}
+
+/// Throws InputError for a source that the model cannot read, and where it needs one.
+void check_source(const records::Record& record, const model::Model& model) {
+  const records::Numbers& source = record.source;
+  if (model.encoder() == nullptr) {
+    if (!source.present) return;
+    throw InputError(
+        "has source_ids, expected none: only the decoder of an encoder–decoder reads next to them");
+  }
+  if (source.values.empty())
+    throw InputError("no source_ids, expected what the encoder reads next to ids of the decoder");
+  all_below("source_ids:", source.values, 0, model.encoder()->design().vocab_size);
+  check_source_length(std::ssize(source.values), model);
+}
+
 evaluate::Sequence item_of(records::Record& record, std::uint64_t number,
-                           const model::Design& design) {
+                           const model::Model& model) {
+  const model::Design& design = model.design();
+  check_source(record, model);
   check_hidden(record, design);
   records::number_positions(record, position_rule(design));
   evaluate::Sequence item{.number = number,
@@ -84,6 +110,7 @@ evaluate::Sequence item_of(records::Record& record, std::uint64_t number,
                           .positions = indexes(record.pos),
                           .labels = indexes(record.labels)};
   check(item, design);
+  if (record.source.present) item.source = record.source.values;
   if (!record.mask) return item;
   const auto length = static_cast<Index>(record.ids.size());
   item.mask = records::bind_record_mask(*record.mask, length);
@@ -114,7 +141,7 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
       const auto unread = reader.read(std::string_view(padded).substr(0, line.size()), record);
       surrogates.add_line(reader.lone_surrogates());
       if (unread) throw InputError(*unread);
-      item = item_of(record, id, opened.model->design());
+      item = item_of(record, id, *opened.model);
       if (!item->mask && opened.mask_of) item->mask = opened.mask_of(item->ids);
     });
     if (problem) return problem;
@@ -129,13 +156,6 @@ cli::ExitCode each_record(const SequenceOptions& o, const OpenedModel& opened,
   return code;
 }
 
-/// What the decoder of `opened` reads to predict each token of the target: all but the last.
-evaluate::Sentence decoder_input_of(std::string_view line, const OpenedModel& opened,
-                                    const evaluate::SentenceOptions& options) {
-  const evaluate::Sentence sentence = encode_target_line(line, opened, options);
-  return evaluate::part_of(sentence, 0, sentence.tokens() - 1);
-}
-
 cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
                         const cli::Command& command, const SequenceWork& sequences,
                         cli::Session& session) {
@@ -146,7 +166,8 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
   work.use = [&](std::uint64_t id, std::string_view line) -> std::optional<std::string> {
     evaluate::Sentence sentence;
     if (opened.model->encoder() != nullptr) {
-      auto problem = input_error_message([&] { sentence = decoder_input_of(line, opened, how); });
+      auto problem =
+          input_error_message([&] { sentence = encode_decoder_line(line, opened, how); });
       if (problem) return problem;
     } else {
       sentence = evaluate::encode_sentence(*opened.tokenizer, line, how);
@@ -170,8 +191,8 @@ cli::ExitCode each_text(const SequenceOptions& o, const OpenedModel& opened,
 std::pair<std::string_view, std::string_view> pair_columns(std::string_view line) {
   const auto columns = split_in_two(line, '\t');
   if (columns && columns->second.find('\t') == std::string_view::npos) return *columns;
-  throw InputError(fmt::format("columns: {}, expected 2 with {}: two texts, separated by a tab",
-                               split(line, '\t').size(), field("pairs")));
+  throw InputError(fmt::format("columns: {}, expected 2: two texts, separated by a tab",
+                               split(line, '\t').size()));
 }
 
 evaluate::Sentence encode_target_line(std::string_view line, const OpenedModel& opened,
@@ -180,10 +201,14 @@ evaluate::Sentence encode_target_line(std::string_view line, const OpenedModel& 
   const model::Design& design = opened.model->design();
   evaluate::Sentence sentence =
       evaluate::encode_target_sentence(*opened.tokenizer, source, target, options, *design.source);
-  const Index longest = opened.model->encoder()->design().max_position_embeddings;
-  if (longest > 0 && std::ssize(sentence.source) > longest)
-    throw InputError("source: " + evaluate::too_long(std::ssize(sentence.source), longest));
+  check_source_length(std::ssize(sentence.source), *opened.model);
   return sentence;
+}
+
+evaluate::Sentence encode_decoder_line(std::string_view line, const OpenedModel& opened,
+                                       const evaluate::SentenceOptions& options) {
+  const evaluate::Sentence sentence = encode_target_line(line, opened, options);
+  return evaluate::part_of(sentence, 0, sentence.tokens() - 1);
 }
 
 std::optional<std::string> fit(evaluate::Sentence& sentence, Index limit, SequencePolicy policy,
@@ -212,6 +237,7 @@ evaluate::Sequence sequence_of(evaluate::Sentence sentence, std::uint64_t number
                               .segments = std::move(sentence.segments),
                               .positions = {},
                               .source = std::move(sentence.source),
+                              .source_spans = std::move(sentence.source_spans),
                               .mask = {},
                               .pieces = std::move(sentence.pieces),
                               .spans = std::move(sentence.spans),
@@ -227,6 +253,7 @@ evaluate::SentenceOptions sentence_options(const SequenceOptions& options,
   evaluate::SentenceOptions how{.special = !options.no_special};
   // Without special tokens means without this one, too.
   if (options.no_special && !options.begin.given()) return how;
+  if (opened.model->encoder() != nullptr) refuse_begin(options.begin);
   how.begin = begin_token_of(options.begin, begins_texts(design), opened,
                              fmt::format("a {}", design.family), session, how.special);
   return how;
@@ -245,8 +272,8 @@ std::vector<Given> given_sequences(const SequenceOptions& options) {
 
 void add_sequences(cli::Command& command, SequenceOptions& options, bool masks) {
   command.option("--records", "FILE", options.records,
-                 fmt::format("read JSON lines with ids, and optionally {}, instead of text; - "
-                             "reads standard input",
+                 fmt::format("read JSON lines with ids, and optionally {}, instead of text, and of "
+                             "pairs with source_ids; - reads standard input",
                              masks ? "seg, pos and mask" : "seg and pos"));
   command.flag("--no-special", options.no_special,
                "do not add the special tokens of the tokenizer's template");

@@ -50,6 +50,11 @@ std::pair<std::string_view, std::string_view> pair_columns(std::string_view line
 evaluate::Sentence encode_target_line(std::string_view line, const OpenedModel& opened,
                                       const evaluate::SentenceOptions& options);
 
+/// encode_target_line() of `line`, `opened` and `options` as the decoder reads it to predict each
+/// token of the target: all tokens but the last. Throws as that.
+evaluate::Sentence encode_decoder_line(std::string_view line, const OpenedModel& opened,
+                                       const evaluate::SentenceOptions& options);
+
 /// How a model of `design` numbers the positions of records.
 records::PositionRule position_rule(const model::Design& design);
 

@@ -27,8 +27,41 @@ std::string known_types() {
   return list;
 }
 
+/// A type of transformers that is not supported, the known one whose layers are nearest to its own,
+/// and what differs.
+struct NearType {
+  std::string_view type, nearest, differs;
+};
+
+constexpr std::array kNearTypes{
+    NearType{"umt5", "t5", "each of its layers has position biases of its own"},
+    NearType{"longt5", "t5", "its encoder reads windows, or windows and summaries of blocks"},
+    NearType{"switch_transformers", "t5", "some of its layers are mixtures of experts"},
+    NearType{"marian", "bart", "its positions are sinusoids, and its embeddings have no norm"},
+    NearType{"led", "bart",
+             "its encoder reads windows and has global attention, and its parts have position "
+             "tables of different lengths"},
+    NearType{"plbart", "bart", "its targets begin with their last token"},
+    NearType{"blenderbot-small", "bart",
+             "its positions begin at the first row of their table, in the decoder after the norm "
+             "of the embeddings"},
+    NearType{"pegasus", "mbart", "its positions are sinusoids, and its embeddings have no norm"},
+    NearType{"m2m_100", "mbart",
+             "its positions are sinusoids that padding does not count, and its embeddings have no "
+             "norm"},
+    NearType{"blenderbot", "mbart",
+             "its positions begin at the first row of their table, and its embeddings have no "
+             "norm"},
+    NearType{"t5gemma", "gemma2", "it is an encoder and a decoder that reads it"},
+    NearType{"t5gemma2", "gemma3_text", "it is an encoder and a decoder that reads it"},
+};
+
 /// What a config of an unknown type has in common with a known family; empty if nothing tells.
 std::string near_family(const store::ModelConfig& config) {
+  const std::string type = config.model_type();
+  const auto* const known = std::ranges::find(kNearTypes, type, &NearType::type);
+  if (known != kNearTypes.end())
+    return fmt::format("; nearest is {}, but {}", known->nearest, known->differs);
   const bool llama = config.has("rms_norm_eps") && config.has("num_key_value_heads") &&
                      config.string("hidden_act") == "silu";
   if (!llama) return {};

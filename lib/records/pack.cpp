@@ -30,6 +30,7 @@ void check_packable(const Record& document) {
   if (document.cu_seqlens.present || document.doc.present)
     throw InputError("is packed already: it has doc or cu_seqlens");
   if (document.has_weights) throw InputError("has weights, which cannot be packed");
+  if (document.source.present) throw InputError("has source_ids, which cannot be packed");
   if (document.mask && *document.mask != "full") {
     throw InputError(fmt::format("has the mask '{}', which cannot be packed: pack documents first",
                                  escape(*document.mask)));

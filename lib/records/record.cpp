@@ -48,6 +48,7 @@ void add_tokens(std::string_view key, const std::vector<DroppedToken>& tokens, J
 
 void add_ids(const Record& record, JsonWriter& json) {
   json.key("ids").array(record.ids);
+  add_if("source_ids", record.source, json);
   add_if(record.position_ids ? "position_ids" : "pos", record.pos, json);
   add_if("seg", record.seg, json);
   add_if("doc", record.doc, json);
@@ -76,7 +77,8 @@ std::string OtherField::name() const {
 void Record::clear() {
   place.reset();
   ids.clear();
-  for (Numbers* list : {&pos, &seg, &doc, &words, &labels, &cu_seqlens, &original}) list->clear();
+  for (Numbers* list : {&pos, &seg, &doc, &words, &labels, &source, &cu_seqlens, &original})
+    list->clear();
   has_weights = false;
   weights.clear();
   has_dropped = false;

@@ -98,10 +98,11 @@ struct Record {
   Numbers pos;               ///< positions; absent: 0, 1, 2 …
   /// `pos` was written as position_ids: those of RoBERTa's family begin at the padding id + 1.
   bool position_ids = false;
-  Numbers seg;                        ///< segments, for `unilm` and the like
-  Numbers doc;                        ///< packed documents, from 0
-  Numbers words;                      ///< the same number for the tokens of a word
-  Numbers labels;                     ///< what to predict; kNoLabel: nothing
+  Numbers seg;     ///< segments, for `unilm` and the like
+  Numbers doc;     ///< packed documents, from 0
+  Numbers words;   ///< the same number for the tokens of a word
+  Numbers labels;  ///< what to predict; kNoLabel: nothing
+  Numbers source;  ///< what the encoder of an encoder–decoder reads; `ids` are the decoder's
   bool has_weights = false;           ///< `weights` counts
   std::vector<double> weights;        ///< of the loss
   Numbers cu_seqlens;                 ///< where packed documents begin and end

@@ -133,12 +133,17 @@ class MemberReader {
       ids_name = key;
       return read_list(value, key, record_.ids);
     }
-    const std::pair<std::string_view, Numbers*> lists[] = {
-        {"pos", &record_.pos},           {"position_ids", &record_.pos},
-        {"seg", &record_.seg},           {"token_type_ids", &record_.seg},
-        {"doc", &record_.doc},           {"words", &record_.words},
-        {"labels", &record_.labels},     {"cu_seqlens", &record_.cu_seqlens},
-        {"original", &record_.original}, {"attention_mask", &attention_}};
+    const std::pair<std::string_view, Numbers*> lists[] = {{"pos", &record_.pos},
+                                                           {"position_ids", &record_.pos},
+                                                           {"seg", &record_.seg},
+                                                           {"token_type_ids", &record_.seg},
+                                                           {"doc", &record_.doc},
+                                                           {"words", &record_.words},
+                                                           {"labels", &record_.labels},
+                                                           {"source_ids", &record_.source},
+                                                           {"cu_seqlens", &record_.cu_seqlens},
+                                                           {"original", &record_.original},
+                                                           {"attention_mask", &attention_}};
     for (const auto& [name, list] : lists) {
       if (key != name) continue;
       if (list->present)

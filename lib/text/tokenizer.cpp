@@ -163,10 +163,13 @@ Encoding Tokenizer::encode_text(std::string_view text, const EncodeOptions& opti
 }
 
 Encoding Tokenizer::finish(std::vector<Encoding> texts, const EncodeOptions& options) const {
+  const PostProcessor* const processor = options.target && parts_.target_processor
+                                             ? parts_.target_processor.get()
+                                             : parts_.post_processor.get();
   if (options.truncation) {
     Truncation truncation = *options.truncation;
-    if (options.special && parts_.post_processor) {
-      const std::size_t added = parts_.post_processor->added(texts.size() == 2);
+    if (options.special && processor != nullptr) {
+      const std::size_t added = processor->added(texts.size() == 2);
       if (added > truncation.max_length) {
         throw UsageError(fmt::format("truncation to {} tokens, expected at least the template's {}",
                                      truncation.max_length, added));
@@ -175,7 +178,7 @@ Encoding Tokenizer::finish(std::vector<Encoding> texts, const EncodeOptions& opt
     }
     truncate(texts[0], texts.size() == 2 ? &texts[1] : nullptr, truncation);
   }
-  if (parts_.post_processor) parts_.post_processor->process(texts, options.special);
+  if (processor != nullptr) processor->process(texts, options.special);
   Encoding out = std::move(texts[0]);
   for (std::size_t i = 1; i < texts.size(); ++i) out.append(texts[i]);
   return out;
@@ -347,9 +350,11 @@ bool read_alike(const Tokenizer& a, const Tokenizer& b) {
   return around(a) == around(b) && tokenizer_digest(a) == tokenizer_digest(b);
 }
 
-TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts) {
+TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts, bool target) {
   TemplateTokens out;
-  const PostProcessor* processor = tokenizer.parts().post_processor.get();
+  const TokenizerParts& own = tokenizer.parts();
+  const bool other = target && own.target_processor != nullptr;
+  const PostProcessor* processor = (other ? own.target_processor : own.post_processor).get();
   if (processor == nullptr) return out;
   // Stand-ins for the texts.
   std::vector<Encoding> parts(texts);

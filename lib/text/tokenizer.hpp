@@ -61,6 +61,8 @@ struct EncodeOptions {
   bool special_in_text = true;               ///< special tokens that stand in the text are found
   OffsetUnit unit = OffsetUnit::kCodePoint;  ///< of Encoding::offsets
   std::optional<Truncation> truncation;      ///< absent: nothing is cut
+  bool target =
+      false;  ///< as a target (transformers' text_target): TokenizerParts::target_processor
 };
 
 /// How a tokenizer marks the words in its tokens.
@@ -85,7 +87,10 @@ struct TokenizerParts {
   std::string kind = {};
   Steps steps;                                          ///< the model must be there
   std::shared_ptr<const PostProcessor> post_processor;  ///< nullptr: none
-  std::shared_ptr<const Decoder> decoder;               ///< nullptr: tokens with spaces between
+  /// Around targets, of classes that put their language there (mBART's tgt_lang); nullptr: the
+  /// same.
+  std::shared_ptr<const PostProcessor> target_processor = nullptr;
+  std::shared_ptr<const Decoder> decoder;  ///< nullptr: tokens with spaces between
   /// Decoded text is cleaned up: CleanUp::kTransformers.
   bool cleans_up = false;
   std::vector<AddedToken> added;  ///< moved into Tokenizer::added(); empty in a Tokenizer
@@ -243,8 +248,9 @@ struct TemplateTokens {
 };
 
 /// The tokens that `tokenizer` puts around one text or two (`texts`); none where it has no
-/// template. Throws InputError for a template that repeats texts or reverses their order.
-TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts);
+/// template; with `target` around a target (EncodeOptions::target). Throws InputError for a template
+/// that repeats texts or reverses their order.
+TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts, bool target = false);
 
 /// The tokens that `tokenizer` puts around a source and its target: where the template has nothing
 /// between them, the sep token, else the eos token, and the same one after the target if there is

@@ -2,13 +2,15 @@
 """Writes tests/data/encoder_decoder: tiny random encoder–decoders, sources and targets, and what belongs to them.
 
   CASE/config.json, model.safetensors   every parameter random; generation_config.json is left out
-  CASE/records.jsonl                    source, and ids, which the decoder reads: lengths 1, 2, 7, 20 in turn
+  CASE/records.jsonl                    source_ids, and ids, which the decoder reads: lengths 1, 2, 7, 20 in turn
   CASE/expected.safetensors             of line i, computed in float64, stored in float32: i.hidden_states, i.logits,
                                         i.attentions of the decoder, i.encoder_hidden_states, i.encoder_attentions,
                                         i.cross_attentions
   t5/tokenizer.json                     a token for each word, for the pages of the tools
   CASE/generated.jsonl                  options of transformers' generate, and the texts of every source, without the
                                         token that begins them
+
+  ../target_languages/KIND              tokenizers of mBART, ids of sources and targets, and scores by the case mbart
 
 With arguments: only the cases whose names begin with one of them.
 Run with HF_HUB_OFFLINE=1. Versions: torch 2.15.0, transformers 5.24.0, safetensors 0.8.0.
@@ -57,7 +59,15 @@ GENERATE = [
     dict(max_new_tokens=9, num_beams=3, length_penalty=2.0, early_stopping=True),
     dict(max_new_tokens=12, repetition_penalty=1.7, no_repeat_ngram_size=2, min_new_tokens=5),
     dict(max_new_tokens=8, forced_bos_token_id=9, forced_eos_token_id=1, begin_suppress_tokens=[5, 6, 7, 8]),
+    # Lengths with the token that begins targets, and the default, which ends with BART's positions.
+    dict(max_length=7, min_length=30),
+    dict(max_length=20, min_length=30, num_beams=2),
+    dict(min_length=30),
 ]
+# Tokenizers with a language around texts: LANGUAGES/KIND, its ids of sources and targets, and scores by the case mbart.
+LANGUAGES = OUT.parent / "target_languages"
+PIECES = ["▁the", "▁cat", "▁sat", "▁a", "▁dog", "▁was", "▁red", "▁", "t", "h"]
+TEXTS = [("the cat sat", "a dog was red"), ("the dog", "the"), ("a", "cat th")]
 
 
 def build(folder, name):
@@ -104,7 +114,7 @@ def load(folder, model_class, dtype):
 
 def outputs_of(model, record, double):
     with torch.no_grad(), runs.doubled(double):
-        out = model(input_ids=torch.tensor([record["source"]]), decoder_input_ids=torch.tensor([record["ids"]]),
+        out = model(input_ids=torch.tensor([record["source_ids"]]), decoder_input_ids=torch.tensor([record["ids"]]),
                     output_hidden_states=True, output_attentions=True)
     lists = dict(hidden_states=out.decoder_hidden_states, attentions=out.decoder_attentions,
                  encoder_hidden_states=out.encoder_hidden_states, encoder_attentions=out.encoder_attentions,
@@ -117,11 +127,33 @@ def generated(model, records, options):
     texts = []
     for record in records:
         # The cache of transformers has as many layers as the encoder.
-        out = model.generate(torch.tensor([record["source"]]), use_cache=False, **options)
+        out = model.generate(torch.tensor([record["source_ids"]]), use_cache=False, **options)
         for ids in out.tolist():
             ends = [at for at, token in enumerate(ids) if at > 0 and token == model.config.eos_token_id]
             texts.append(ids[1:ends[0] + 1] if ends else ids[1:])
     return texts
+
+
+def languages(kind, tokenizer_class, codes, **settings):
+    folder = LANGUAGES / kind
+    shutil.rmtree(folder, ignore_errors=True)
+    named = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
+    pieces = [(piece, -2.0 - i / 8) for i, piece in enumerate(PIECES)]
+    tokenizer_class(vocab=[*named, *pieces, *((code, 0.0) for code in codes), ("<mask>", 0.0)],
+                    **settings).save_pretrained(folder)
+    tokenizer = tr.AutoTokenizer.from_pretrained(folder)
+    model = tr.MBartForConditionalGeneration.from_pretrained(OUT / "mbart", dtype=torch.float64).eval()
+    lines = []
+    for source, target in TEXTS:
+        line = dict(source=source, target=target, source_ids=tokenizer(source).input_ids,
+                    target_ids=tokenizer(text_target=target).input_ids)
+        if max(line["source_ids"] + line["target_ids"]) < model.config.vocab_size:
+            with torch.no_grad(), runs.doubled(True):
+                loss = model(input_ids=torch.tensor([line["source_ids"]]),
+                             labels=torch.tensor([line["target_ids"]])).loss.item()
+            line["score"] = -loss * len(line["target_ids"])
+        lines.append(line)
+    (folder / "expected.jsonl").write_text("".join(json.dumps(l, ensure_ascii=False) + "\n" for l in lines))
 
 
 def make(name):
@@ -131,7 +163,7 @@ def make(name):
     size = double.config.vocab_size
     sources = runs.make_records(name + " source", [s for s, _ in LENGTHS], size)
     targets = runs.make_records(name + " target", [t for _, t in LENGTHS], size)
-    records = [dict(source=s["ids"], ids=t["ids"]) for s, t in zip(sources, targets, strict=True)]
+    records = [dict(source_ids=s["ids"], ids=t["ids"]) for s, t in zip(sources, targets, strict=True)]
     expected = [outputs_of(double, r, True) for r in records]
     rounding = max(runs.differences([outputs_of(single, r, False) for r in records], expected).values())
     assert rounding < 1e-3, (name, rounding)
@@ -151,6 +183,11 @@ def main():
     for name in CASES:
         if name.startswith(wanted):
             make(name)
+    mbart, mbart50 = tr.models.mbart.tokenization_mbart, tr.models.mbart50.tokenization_mbart50
+    if "languages".startswith(wanted):
+        languages("mbart", tr.MBartTokenizer, mbart.FAIRSEQ_LANGUAGE_CODES, src_lang="de_DE", tgt_lang="ro_RO")
+        languages("mbart_same", tr.MBartTokenizer, mbart.FAIRSEQ_LANGUAGE_CODES, src_lang="de_DE")
+        languages("mbart50", tr.MBart50Tokenizer, mbart50.FAIRSEQ_LANGUAGE_CODES, src_lang="hi_IN", tgt_lang="fr_XX")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // The page of the families says which of them has each position scheme, normalizer, mask and mixer:
-// by the designs of tests/data/model.
+// by the designs of tests/data/model and, both parts, of tests/data/encoder_decoder.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -88,30 +88,37 @@ struct Zoo {
   Has positions, normalizers, masks, mixers;
 };
 
+/// Adds what `design`, of `family` by the text `config`, has.
+void add_design(const Family& family, const Design& design, std::string_view config, Zoo& zoo) {
+  const std::string name = "`" + std::string(family.name) + "`";
+  for (const std::string& mask : layer_mask_texts(design)) {
+    for (const std::string& kind : named_in(mask, names_of_masks())) zoo.masks[kind].insert(name);
+  }
+  if (design.variants.mixer != nullptr) {
+    zoo.mixers[std::string(mixer_name(design))].insert(name);
+    return;
+  }
+  zoo.positions[scheme_of(design)].insert(name);
+  for (const auto& [spelled, scheme] : kScalings) {
+    if (design.position == PositionType::kRotary && config.find(spelled) != std::string_view::npos)
+      zoo.positions[std::string(scheme)].insert(name);
+  }
+  for (const std::string& kind : named_in(design.normalizer.text(), names_of_normalizers()))
+    zoo.normalizers[kind].insert(name);
+}
+
 Zoo zoo_of_families() {
   Zoo zoo;
-  for (const test::ModelCase& one : test::model_cases()) {
+  const auto add = [&](const test::ModelCase& one, bool both) {
     const auto config = store::ModelConfig::find(one.folder);
     const Family& family = choose_family(*config, "");
-    if (family.name == "masque") continue;
-    const Design design = read_plan(family, FamilyConfig(*config)).design;
-    const std::string name = "`" + std::string(family.name) + "`";
-    for (const std::string& mask : layer_mask_texts(design)) {
-      for (const std::string& kind : named_in(mask, names_of_masks())) zoo.masks[kind].insert(name);
-    }
-    if (design.variants.mixer != nullptr) {
-      zoo.mixers[std::string(mixer_name(design))].insert(name);
-      continue;
-    }
-    zoo.positions[scheme_of(design)].insert(name);
-    for (const auto& [spelled, scheme] : kScalings) {
-      if (design.position == PositionType::kRotary &&
-          config->text().find(spelled) != std::string::npos)
-        zoo.positions[std::string(scheme)].insert(name);
-    }
-    for (const std::string& kind : named_in(design.normalizer.text(), names_of_normalizers()))
-      zoo.normalizers[kind].insert(name);
-  }
+    if (family.name == "masque") return;
+    const FamilyConfig keys(*config);
+    add_design(family, read_plan(family, keys).design, config->text(), zoo);
+    if (both) add_design(family, family.decoder(keys).design, config->text(), zoo);
+  };
+  for (const test::ModelCase& one : test::model_cases()) add(one, false);
+  for (const test::ModelCase& one : test::encoder_decoder_cases()) add(one, true);
   return zoo;
 }
 

@@ -555,6 +555,7 @@ TEST_CASE("packing keeps what belongs to the tokens, and refuses what would be l
   refused([](Record& record) { record.mask = "xlnet_order(1)"; });
   refused([](Record& record) { record.doc.make(4) = {0, 0, 1, 1}; });
   refused([](Record& record) { record.cu_seqlens.make(2) = {0, 4}; });
+  refused([](Record& record) { record.source.make(1) = {7}; });
   refused([](Record& record) { record.original.make(4) = {1, 2, 3, 4}; });
   refused([](Record& record) {
     record.original.make(3) = {1, 2, 3};

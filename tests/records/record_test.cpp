@@ -49,7 +49,7 @@ std::string round_trip(const std::string& line) {
 TEST_CASE("records come back as they were, other fields untouched") {
   CHECK(round_trip(R"({"ids":[1,2,3]})") == "{\"schema\":1,\"ids\":[1,2,3]}\n");
   const std::string full =
-      R"({"schema":1,"ids":[0,2147483647],"pos":[-3,5],"seg":[0,1],"doc":[0,0],"words":[1,1],)"
+      R"({"schema":1,"ids":[0,2147483647],"source_ids":[4,1,0],"pos":[-3,5],"seg":[0,1],"doc":[0,0],"words":[1,1],)"
       R"("labels":[-100,7],"weights":[1,0.5],"mask":"causal & \"x\"","cu_seqlens":[0,2],)"
       R"("dropped":[[1,2],[3,4]],"original":[5],"id":"a\"\\b","n":1.50,"o":{"a":[1, 2]},"t":true})";
   CHECK(round_trip(full) == full + "\n");

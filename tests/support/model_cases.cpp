@@ -33,7 +33,7 @@ std::vector<ModelCase> cases_under(const std::string& folder) {
       const JsonValue* mask = line.find("mask");
       one.lines.push_back({numbers<TokenId>(line, "ids"), numbers<Index>(line, "pos"),
                            numbers<Index>(line, "seg"), mask != nullptr ? mask->text : "",
-                           numbers<TokenId>(line, "source")});
+                           numbers<TokenId>(line, "source_ids")});
     }
     cases.push_back(std::move(one));
   }

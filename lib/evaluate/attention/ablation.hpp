@@ -26,6 +26,7 @@ class AblatedModel final : public model::Model {
   const model::Design& design() const override { return model_.design(); }
   /// That of the model itself.
   kernel::Precision precision() const override { return model_.precision(); }
+  const model::Model* encoder() const override { return model_.encoder(); }
   const std::vector<std::string>& unused() const override { return model_.unused(); }
   std::vector<double> run(const model::Batch& batch, const model::Request& request,
                           model::Observer* observer) const override;

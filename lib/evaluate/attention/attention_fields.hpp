@@ -8,7 +8,7 @@
 
 namespace masque::evaluate {
 
-/// The statistics of a head. p is a row i of its map, divided by its sum, n the number of rows.
+/// The statistics of a head. p is a row i of its map, divided by its sum, n the number of columns.
 /// kHeadFieldTable has name and formula of each.
 enum class HeadField {
   kEntropy,
@@ -122,6 +122,27 @@ inline constexpr std::string_view kTokenFormula =
 
 /// The place of `field` in kHeadFieldTable and in arrays of kHeadFields.
 constexpr std::size_t index_of(HeadField field) { return static_cast<std::size_t>(field); }
+
+/// Whether `field` is measured of attention to a source (model::SourceDesign): the rows of such a
+/// map are of another text than its columns, and its scores are not kept.
+constexpr bool is_of_source(HeadField field) {
+  switch (field) {
+    case HeadField::kDistance:
+    case HeadField::kDistanceSpread:
+    case HeadField::kOffset:
+    case HeadField::kOffsetSpread:
+    case HeadField::kDiagonal:
+    case HeadField::kPrevious:
+    case HeadField::kNext:
+    case HeadField::kInduction:
+    case HeadField::kDuplicate:
+    case HeadField::kNear:
+    case HeadField::kPartitionSlope:
+    case HeadField::kLogitsRank:
+    case HeadField::kLogitsEffectiveRank: return false;
+    default: return true;
+  }
+}
 
 /// Whether numbers of `field` may be below 0 where no weight of a map is.
 constexpr bool may_be_negative(HeadField field) {

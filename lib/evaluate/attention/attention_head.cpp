@@ -22,8 +22,8 @@ struct HeadMemory {
   std::vector<RowSpreads> spreads;
   std::vector<double> values;
 
-  void resize(Index n) {
-    const auto width = static_cast<std::size_t>(padded(n));
+  void resize(Index n, Index keys) {
+    const auto width = static_cast<std::size_t>(padded(keys));
     for (auto* each : {&buffer, &sums, &counts, &squares}) each->resize(width);
     rows.resize(static_cast<std::size_t>(n));
     spreads.resize(static_cast<std::size_t>(n));
@@ -44,12 +44,12 @@ Spread spread_of(std::span<const double> values) {
 class Measure {
  public:
   Measure(const HeadMap& head, const SentenceFacts& facts, HeadMemory& scratch)
-      : head_(head), facts_(facts), s_(scratch), n_(facts.size()) {
+      : head_(head), facts_(facts), s_(scratch), n_(head.map.rows), keys_(facts.size()) {
     for (Index i = 0; i < n_; ++i) kept_rows_ += kept(i) ? 1 : 0;
   }
 
   HeadSample run(const HeadThresholds& thresholds, std::span<float> entropy) {
-    s_.resize(n_);
+    s_.resize(n_, keys_);
     sum_rows(head_.map, facts_.columns(), static_cast<float>(thresholds.sink), s_.buffer.data(),
              s_.rows.data(), s_.sums.data(), s_.counts.data());
     for (Index i = 0; i < n_; ++i) entropy[at(i)] = row(i).entropy;
@@ -59,9 +59,12 @@ class Measure {
     sum_spreads(head_.map, facts_.columns(), s_.rows.data(), s_.sums.data(), head_.mass.data(),
                 s_.spreads.data(), s_.squares.data());
     shape();
-    positions();
-    near(thresholds.near);
-    repeats();
+    places();
+    if (!head_.of_source) {
+      distances();
+      near(thresholds.near);
+      repeats();
+    }
     diversity();
     return sample_;
   }
@@ -104,7 +107,7 @@ class Measure {
     rows(HeadField::kSparsity, [&](Index i) { return 1 / (visible(i) * row(i).squares); });
   }
 
-  void positions() {
+  void distances() {
     const MatrixView<const float>& p = head_.map;
     rows(HeadField::kDistance, [&](Index i) { return row(i).distance; });
     rows(HeadField::kOffset, [&](Index i) { return row(i).offset; });
@@ -115,8 +118,12 @@ class Measure {
     rows(HeadField::kDiagonal, [&](Index i) { return p.at(i, i); });
     rows(HeadField::kPrevious, 1, n_, [&](Index i) { return p.at(i, i - 1); });
     rows(HeadField::kNext, 0, n_ - 1, [&](Index i) { return p.at(i, i + 1); });
+  }
+
+  void places() {
+    const MatrixView<const float>& p = head_.map;
     rows(HeadField::kFirst, [&](Index i) { return p.at(i, 0); });
-    rows(HeadField::kLast, [&](Index i) { return p.at(i, n_ - 1); });
+    rows(HeadField::kLast, [&](Index i) { return p.at(i, keys_ - 1); });
     for (const std::vector<Index>& places : facts_.places())
       sample_.tokens.push_back(moments(0, n_, [&](Index i) { return mass_on(i, places); }));
     if (facts_.knows_special()) rows(HeadField::kSpecial, [&](Index i) { return row(i).special; });
@@ -152,7 +159,7 @@ class Measure {
     const float most = *std::ranges::max_element(s_.counts);
     one(HeadField::kSink, most / count);
     s_.values.clear();
-    for (Index j = 0; j < n_; ++j) s_.values.push_back(std::sqrt(s_.squares[at(j)] / count));
+    for (Index j = 0; j < keys_; ++j) s_.values.push_back(std::sqrt(s_.squares[at(j)] / count));
     const Spread columns = spread_of(s_.values);
     one(HeadField::kD1, columns.mean);
     one(HeadField::kD2, columns.deviation);
@@ -160,14 +167,14 @@ class Measure {
     double entropies = 0;
     for (Index i = 0; i < n_; ++i) {
       if (!kept(i)) continue;
-      s_.values.push_back(std::sqrt(row(i).spread / static_cast<double>(n_)));
+      s_.values.push_back(std::sqrt(row(i).spread / static_cast<double>(keys_)));
       entropies += row(i).entropy;
     }
     const Spread spreads = spread_of(s_.values);
     one(HeadField::kRowStd, spreads.mean);
     one(HeadField::kD3, spreads.deviation);
     double of_mean = 0;
-    for (Index j = 0; j < n_; ++j) {
+    for (Index j = 0; j < keys_; ++j) {
       const double p = s_.sums[at(j)];
       if (p > 0) of_mean -= p * std::log(p);
     }
@@ -197,7 +204,8 @@ class Measure {
   const HeadMap& head_;
   const SentenceFacts& facts_;
   HeadMemory& s_;
-  Index n_;
+  Index n_;     ///< rows
+  Index keys_;  ///< columns without padding
   Index kept_rows_ = 0;
   HeadSample sample_;
 };

@@ -12,7 +12,7 @@
 
 namespace masque::evaluate {
 
-/// The tokens of a sentence, as the statistics of every head need them.
+/// The tokens of a sentence that a head reads, as its statistics need them.
 class SentenceFacts {
  public:
   SentenceFacts() = default;
@@ -72,10 +72,11 @@ struct HeadSample {
 
 /// A map of a head as load_map leaves it, and what belongs to its rows. Views are borrowed.
 struct HeadMap {
-  MatrixView<const float> map;          ///< (n, padded n), rows sum to 1
+  MatrixView<const float> map;          ///< (queries, padded n), rows sum to 1
   std::span<const float> mass;          ///< mass of each row; 0: left out
   std::span<const Index> visible;       ///< keys that each row may read
   std::span<const double> log_divisor;  ///< model::AttentionRows; empty: no partition function
+  bool of_source = false;  ///< the columns are tokens of a source, the rows of its target
 };
 
 /// What fields are measured by.
@@ -84,10 +85,11 @@ struct HeadThresholds {
   Index near = 2;     ///< the distance that kNear counts up to
 };
 
-/// Every field of `head` but the divergences, those of other layers, and the ranks. `facts` are
-/// those of its sentence, `thresholds` those of kSink and kNear. `entropy` ← that of each row in
-/// nats, as it is needed for divergences. Thread-safe; a thread keeps its buffers. Time: some 30
-/// vector operations on each element, without a call of the math library.
+/// Every field of `head` but the divergences, those of other layers, and the ranks; of a map
+/// `of_source` those of is_of_source(). `facts` are those of the sentence that its columns are,
+/// `thresholds` those of kSink and kNear. `entropy` ← that of each row in nats, as it is needed for
+/// divergences. Thread-safe; a thread keeps its buffers. Time: some 30 vector operations on each
+/// element, without a call of the math library.
 HeadSample measure_head(const HeadMap& head, const SentenceFacts& facts,
                         const HeadThresholds& thresholds, std::span<float> entropy);
 

@@ -31,13 +31,13 @@ struct RowSums {
   float punctuation = 0;  ///< Σ p over punctuation
 };
 
-/// `to` (n, padded n) ← rows of `from` (n, n) divided by their sums; `mass` (n) ← the sums. Where a
-/// sum is not a positive number both are 0: such rows are left out of everything.
+/// `to` (rows, padded n) ← rows of `from` (rows, n) divided by their sums; `mass` (rows) ← the
+/// sums. Where a sum is not a positive number both are 0: such rows are left out of everything.
 void load_map(MatrixView<const float> from, MatrixView<float> to, float* mass);
 /// The same of a map `from` of double, rounded to float first: fills `to` and `mass`.
 void load_map(MatrixView<const double> from, MatrixView<float> to, float* mass);
 
-/// Fills `rows` (n of them) from `map` as load_map leaves it, with what its `columns` are. Per
+/// Fills `rows` (one each) from `map` as load_map leaves it, with what its `columns` are. Per
 /// column (padded n of them): `sums` ← Σ p, `counts` ← rows with p > `threshold`. `buffer` has
 /// padded n floats.
 void sum_rows(MatrixView<const float> map, const ColumnFacts& columns, float threshold,
@@ -49,7 +49,7 @@ struct RowSpreads {
   float offset = 0;    ///< Σ p (j − i − offset)²
 };
 
-/// Fills `spreads` (n of them) from `map` with what its `columns` are, and the distances and
+/// Fills `spreads` (one a row) from `map` with what its `columns` are, and the distances and
 /// offsets in `rows`; per column `squares` ← Σ (p − `means`)² over rows with `mass`. Rows without
 /// keep their spreads.
 void sum_spreads(MatrixView<const float> map, const ColumnFacts& columns, const RowSums* rows,

@@ -18,12 +18,16 @@ struct AttentionStatsOptions {
   bool score_spread = false;         ///< HeadTotals::score_spread is wanted
   /// The fields that compare layers are wanted: three times the memory of maps.
   bool compares_layers = false;
+  /// Attention of the decoder of an encoder–decoder to the source is measured, not its own.
+  bool of_source = false;
 };
 
 /// A sequence with what is known of its tokens.
 struct MarkedItem {
-  Sequence sequence;                      ///< sequence of at least one token
-  std::vector<std::uint8_t> special;      ///< one a token: 1 or 0; empty: not known
+  Sequence sequence;  ///< sequence of at least one token
+  /// One a token, of AttentionStatsOptions::of_source one a token of the source: 1 or 0; empty: not
+  /// known.
+  std::vector<std::uint8_t> special;
   std::vector<std::uint8_t> punctuation;  ///< likewise
 };
 

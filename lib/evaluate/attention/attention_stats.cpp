@@ -126,15 +126,17 @@ double divergence_of(float mixed, float a, float b) {
 
 /// The maps of a layer, as load_map leaves them.
 struct AttentionCollector::LayerMaps {
-  Matrix<float> maps;     ///< (heads · n, padded n)
+  Matrix<float> maps;     ///< (heads · n, padded number of keys)
   Matrix<float> mass;     ///< (heads, n)
   Matrix<float> entropy;  ///< (heads, n)
 
-  void resize(Index heads, Index n) {
-    maps.resize(heads * n, padded(n));
+  void resize(Index heads, Index n, Index keys) {
+    maps.resize(heads * n, padded(keys));
     mass.resize(heads, n);
     entropy.resize(heads, n);
   }
+  /// Rows of a map.
+  Index rows() const { return mass.columns(); }
   MatrixView<const float> map(Index head) const {
     const Index n = mass.columns();
     return maps.view().middle_rows(head * n, n);
@@ -194,9 +196,7 @@ struct AttentionCollector::Work : LayerMaps {
   Matrix<double> log_divisor;
   Matrix<Index> visible;
 
-  MatrixView<float> map(Index head) {
-    return maps.view().middle_rows(head * facts.size(), facts.size());
-  }
+  MatrixView<float> map(Index head) { return maps.view().middle_rows(head * rows(), rows()); }
 };
 
 AttentionCollector::AttentionCollector(Index layers, Index heads, Index stack,
@@ -226,14 +226,18 @@ void AttentionCollector::begin(Index s, Index length) {
   if (!work) work = std::make_unique<Work>();
   const MarkedItem& item = items_[at];
   MASQUE_CHECK(length == std::ssize(item.sequence.ids));
-  work->facts = SentenceFacts(item.sequence.ids, item.special, item.punctuation, options_.tokens);
-  work->LayerMaps::resize(heads_, length);
+  const std::vector<TokenId>& keys = options_.of_source ? item.sequence.source : item.sequence.ids;
+  work->facts = SentenceFacts(keys, item.special, item.punctuation, options_.tokens);
+  const Index columns = std::ssize(keys);
+  work->LayerMaps::resize(heads_, length, columns);
   if (options_.compares_layers) {
-    work->below.resize(heads_, length);
-    work->lowest.resize(heads_, length);
+    work->below.resize(heads_, length, columns);
+    work->lowest.resize(heads_, length, columns);
   }
   work->log_divisor.resize(heads_, length);
   work->visible.resize(heads_, length);
+  // The whole source.
+  if (options_.of_source) std::ranges::fill(work->visible.span(), columns);
   work_[at] = std::move(work);
   SentenceSample& sample = samples_[at];
   sample.heads.resize(static_cast<std::size_t>(layers_ * heads_));
@@ -276,11 +280,12 @@ void AttentionCollector::take_rows(Index s, Index layer, Index head,
 template <class T>
 void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<const T> weights) {
   Work& work = *work_[static_cast<std::size_t>(s)];
-  MASQUE_CHECK(weights.rows == work.facts.size() && weights.columns == weights.rows);
+  MASQUE_CHECK(weights.rows == work.rows() && weights.columns == work.facts.size());
   const MatrixView<float> map = work.map(head);
   load_map(weights, map, work.mass.view().row(head));
-  const HeadMap measured{map, work.mass.view().row_span(head), work.visible.view().row_span(head),
-                         work.log_divisor.view().row_span(head)};
+  HeadMap measured{map, work.mass.view().row_span(head), work.visible.view().row_span(head),
+                   work.log_divisor.view().row_span(head), options_.of_source};
+  if (options_.of_source) measured.log_divisor = {};
   HeadSample& sample =
       samples_[static_cast<std::size_t>(s)].heads[static_cast<std::size_t>(layer * heads_ + head)];
   HeadSample own =
@@ -301,16 +306,17 @@ void AttentionCollector::take_map(Index s, Index layer, Index head, MatrixView<c
 void AttentionCollector::compare_heads(Index s, Index layer) {
   Work& work = *work_[static_cast<std::size_t>(s)];
   SentenceSample& sample = samples_[static_cast<std::size_t>(s)];
-  const Index n = work.facts.size();
+  const Index n = work.rows();
+  const Index width = work.maps.columns();
   const auto pairs = static_cast<std::size_t>(heads_ * heads_);
   std::vector<float> mixed(pairs);
   std::vector<double> sums(pairs, 0.0);
   std::vector<double> counts(pairs, 0.0);
-  std::vector<float> buffer(static_cast<std::size_t>(padded(n)));
+  std::vector<float> buffer(static_cast<std::size_t>(width));
   std::vector<const float*> rows(static_cast<std::size_t>(heads_));
   for (Index i = 0; i < n; ++i) {
     for (Index h = 0; h < heads_; ++h) rows[static_cast<std::size_t>(h)] = work.map(h).row(i);
-    mixture_entropies(rows.data(), heads_, padded(n), buffer.data(), mixed.data());
+    mixture_entropies(rows.data(), heads_, width, buffer.data(), mixed.data());
     for (Index a = 0; a < heads_; ++a) {
       if (!(work.mass.view().at(a, i) > 0)) continue;
       for (Index b = a + 1; b < heads_; ++b) {
@@ -345,7 +351,7 @@ void AttentionCollector::compare_heads(Index s, Index layer) {
 void AttentionCollector::compare_layers(Index s, Index layer) {
   Work& work = *work_[static_cast<std::size_t>(s)];
   SentenceSample& sample = samples_[static_cast<std::size_t>(s)];
-  std::vector<float> buffer(static_cast<std::size_t>(padded(work.facts.size())));
+  std::vector<float> buffer(static_cast<std::size_t>(work.maps.columns()));
   const Index place = layer % stack_;
   for (Index h = 0; place > 0 && h < heads_; ++h) {
     HeadSample& head = sample.heads[static_cast<std::size_t>(layer * heads_ + h)];
@@ -388,6 +394,14 @@ void AttentionCollector::attention(Index s, Index layer, Index head,
                                    MatrixView<const double> weights) {
   take_map(s, layer, head, weights);
 }
+void AttentionCollector::source_attention(Index s, Index layer, Index head,
+                                          MatrixView<const float> weights) {
+  take_map(s, layer, head, weights);
+}
+void AttentionCollector::source_attention(Index s, Index layer, Index head,
+                                          MatrixView<const double> weights) {
+  take_map(s, layer, head, weights);
+}
 
 namespace {
 
@@ -428,8 +442,8 @@ AttentionStats::AttentionStats(const model::Model& model, const AttentionStatsOp
       totals_(model.design().num_hidden_layers, model.design().num_attention_heads) {}
 
 void AttentionStats::add(MarkedItem item) {
-  const Index tokens = std::ssize(item.sequence.ids);
-  MASQUE_CHECK(tokens > 0);
+  const Index tokens = std::ssize(item.sequence.ids) + std::ssize(item.sequence.source);
+  MASQUE_CHECK(!item.sequence.ids.empty());
   if (!waiting_.empty() && waiting_tokens_ + tokens > options_.batch_tokens) flush();
   waiting_tokens_ += tokens;
   waiting_.push_back(std::move(item));
@@ -448,8 +462,9 @@ void AttentionStats::flush() {
       design.streams == model::Streams::kTowers ? model::tower_layers(design) : totals_.layers;
   AttentionCollector collector(totals_.layers, totals_.heads, stack, waiting_, options_, ranked);
   const model::Request request{.hidden_states = true,
-                               .attentions = true,
-                               .attention_rows = true,
+                               .attentions = !options_.of_source,
+                               .source_attentions = options_.of_source,
+                               .attention_rows = !options_.of_source,
                                .attention_scores = ranked > 0 || options_.score_spread};
   model_.run(batch_of(sequences, false), request, &collector);
   for (std::size_t s = 0; s < waiting_.size(); ++s) {

@@ -54,6 +54,10 @@ class AttentionCollector final : public model::Observer {
   void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
   /// Measures the map of a head and keeps it until its layer is finished.
   void attention(Index s, Index layer, Index head, MatrixView<const double> weights) override;
+  void source_attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
+  /// The same of a map over the source.
+  void source_attention(Index s, Index layer, Index head,
+                        MatrixView<const double> weights) override;
 
   /// One an item, complete after the run.
   const std::vector<SentenceSample>& samples() const { return samples_; }

@@ -31,6 +31,14 @@ class HeadObserver final : public model::Observer {
   void attention(Index, Index layer, Index head, MatrixView<const double> weights) override {
     if (chosen(layer, head)) take_(layer, head, weights);
   }
+  void source_attention(Index s, Index layer, Index head,
+                        MatrixView<const float> weights) override {
+    attention(s, layer, head, weights);
+  }
+  void source_attention(Index s, Index layer, Index head,
+                        MatrixView<const double> weights) override {
+    attention(s, layer, head, weights);
+  }
 
  private:
   bool chosen(Index layer, Index head) const {
@@ -80,7 +88,8 @@ void each_head(const model::Model& model, const Sequence& sequence, const HeadCh
   check_choice(choice, model.design());
   HeadObserver observer(choice, take);
   model::Request request;
-  request.attentions = true;
+  request.attentions = !choice.of_source;
+  request.source_attentions = choice.of_source;
   model.run(batch_of_one(model, sequence), request, &observer);
 }
 

@@ -14,6 +14,7 @@ namespace masque::evaluate {
 struct HeadChoice {
   std::optional<Index> layer;  ///< from 0; none: all
   std::optional<Index> head;   ///< from 0; none: all
+  bool of_source = false;  ///< weights over the source (model::SourceDesign), not the text's own
 
   /// How many layers of a model of `design` are chosen.
   Index layers(const model::Design& design) const { return layer ? 1 : design.num_hidden_layers; }
@@ -25,8 +26,9 @@ struct HeadChoice {
 void check_choice(const HeadChoice& choice, const model::Design& design);
 
 /// Runs `model` on `sequence` and calls `take`(layer, head, weights) once for every head of
-/// `choice`: weights (T, T), a view that ends with the call; several calls may run at the same
-/// time. Memory: that of the run. Throws as check_choice and Model::run do.
+/// `choice`: weights (T, T), of_source (T, tokens of the source), a view that ends with the call;
+/// several calls may run at the same time. Memory: that of the run. Throws as check_choice and
+/// Model::run do.
 void each_head(
     const model::Model& model, const Sequence& sequence, const HeadChoice& choice,
     const std::function<void(Index layer, Index head, MatrixView<const double> weights)>& take);

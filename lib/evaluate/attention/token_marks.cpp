@@ -20,15 +20,15 @@ bool is_punctuation(std::string_view part) {
 
 }  // namespace
 
-TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
-                       const text::Tokenizer& tokenizer) {
+TokenMarks mark_tokens(std::span<const TokenId> ids, std::span<const text::Span> spans,
+                       std::string_view text, const text::Tokenizer& tokenizer) {
   TokenMarks marks;
-  const auto n = static_cast<std::size_t>(sequence.size());
+  const std::size_t n = ids.size();
   marks.special.reserve(n);
   marks.punctuation.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const bool special = tokenizer.is_special(sequence.ids[i]);
-    const auto [begin, end] = sequence.spans[i];
+    const bool special = tokenizer.is_special(ids[i]);
+    const auto [begin, end] = spans[i];
     marks.special.push_back(special ? 1 : 0);
     marks.punctuation.push_back(!special && is_punctuation(text.substr(begin, end - begin)) ? 1
                                                                                             : 0);

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "evaluate/score/sequence.hpp"
+#include "base/types.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::evaluate {
@@ -16,10 +17,10 @@ struct TokenMarks {
   std::vector<std::uint8_t> punctuation;  ///< whose part of the text is punctuation and spaces
 };
 
-/// Marks the tokens of `sequence`, which has spans into `text`, as `tokenizer` knows special ones;
-/// a special token is no punctuation. Punctuation is that of BERT's pre-tokenizer: ASCII symbols
-/// and Unicode's general category P.
-TokenMarks mark_tokens(const Sequence& sequence, std::string_view text,
-                       const text::Tokenizer& tokenizer);
+/// Marks the tokens `ids`, whose byte offsets in `text` are `spans`, as `tokenizer` knows special
+/// ones; a special token is no punctuation. Punctuation is that of BERT's pre-tokenizer: ASCII
+/// symbols and Unicode's general category P.
+TokenMarks mark_tokens(std::span<const TokenId> ids, std::span<const text::Span> spans,
+                       std::string_view text, const text::Tokenizer& tokenizer);
 
 }  // namespace masque::evaluate

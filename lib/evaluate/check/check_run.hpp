@@ -17,6 +17,7 @@ struct CheckInput {
   std::optional<mask::Mask> mask;        ///< none: the model's, or that of its options
   std::optional<mask::Mask> query_mask;  ///< two streams: what the query stream reads
   std::vector<double> latents;           ///< as Batch::latents; empty: the model makes them
+  std::vector<TokenId> source;           ///< what the encoder of an encoder–decoder reads
 
   /// Tokens.
   Index size() const { return static_cast<Index>(ids.size()); }
@@ -24,7 +25,7 @@ struct CheckInput {
 
 /// What stands next to the ids of `input` in a batch: views, which `input` must outlive.
 inline model::SequenceParts parts_of(const CheckInput& input) {
-  return {input.positions, input.segments, input.mask, input.query_mask};
+  return {input.positions, input.segments, input.mask, input.query_mask, input.source};
 }
 
 /// What a model computes for a sequence: of the query stream where there is one.

@@ -13,8 +13,8 @@
 
 namespace masque::evaluate {
 
-SaneHeads::SaneHeads(const model::Model& model, double tolerance)
-    : model_(model), tolerance_(tolerance) {
+SaneHeads::SaneHeads(const model::Model& model, double tolerance, bool source)
+    : model_(model), tolerance_(tolerance), source_(source) {
   const model::Design& design = model.design();
   heads_.resize(static_cast<std::size_t>(design.num_hidden_layers * value_heads(design)));
   not_finite_.resize(static_cast<std::size_t>(design.num_hidden_layers) + 1);
@@ -26,7 +26,8 @@ void SaneHeads::add(const CheckInput& input) {
   batch.add(input.ids, parts_of(input));
   model::Request request;
   request.hidden_states = true;
-  request.attentions = true;
+  request.attentions = !source_;
+  request.source_attentions = source_;
   request.all_rows = true;
   text_is_finite_ = true;
   const auto problem = input_error_message([&] { model_.run(batch, request, this); });
@@ -86,6 +87,13 @@ void SaneHeads::attention(Index, Index layer, Index head, MatrixView<const float
   add_map(layer, head, weights);
 }
 void SaneHeads::attention(Index, Index layer, Index head, MatrixView<const double> weights) {
+  add_map(layer, head, weights);
+}
+
+void SaneHeads::source_attention(Index, Index layer, Index head, MatrixView<const float> weights) {
+  add_map(layer, head, weights);
+}
+void SaneHeads::source_attention(Index, Index layer, Index head, MatrixView<const double> weights) {
   add_map(layer, head, weights);
 }
 
@@ -159,20 +167,20 @@ double largest(std::span<const float> values, double offset = 0) {
 
 /// The largest value that a head can add to the output, up to sums: the largest of its value
 /// projection times the largest of its output projection.
-double head_reach(const model::Design& design, const LayerWeights<float>& layer, Index head) {
+double head_reach(const model::Design& design, const model::DenseWeights<float>& values,
+                  const model::DenseWeights<float>& outputs, Index head) {
   const Index groups = projected_value_heads(design);
   const Index group = head / (value_heads(design) / groups);
-  const Index size = layer.value.weight.view.rows / groups;
+  const Index size = values.weight.view.rows / groups;
   double value = 0;
   for (Index c = group * size; c < (group + 1) * size; ++c) {
-    value = std::max(value, largest(layer.value.weight.view.row_span(c)));
-    if (layer.value.bias) {
+    value = std::max(value, largest(values.weight.view.row_span(c)));
+    if (values.bias) {
       value = std::max(
-          value,
-          std::abs(static_cast<double>(layer.value.bias.span()[static_cast<std::size_t>(c)])));
+          value, std::abs(static_cast<double>(values.bias.span()[static_cast<std::size_t>(c)])));
     }
   }
-  const auto columns = layer.output.weight.view.middle_columns(head * size, size);
+  const auto columns = outputs.weight.view.middle_columns(head * size, size);
   double output = 0;
   for (Index i = 0; i < columns.rows; ++i) {
     output = std::max(output, largest(columns.row_span(i)));
@@ -180,15 +188,17 @@ double head_reach(const model::Design& design, const LayerWeights<float>& layer,
   return value * output;
 }
 
-SaneRow zero_heads(const LoadedModel<float>& model) {
+SaneRow zero_heads(const LoadedModel<float>& model, bool source) {
   const model::Design& design = model.design;
   SaneRow row{.check = "zero_head", .value = std::numeric_limits<double>::infinity()};
   for (std::size_t l = 0; l < design.layers.size(); ++l) {
     const auto& layer = model.weights.layers[static_cast<std::size_t>(design.layers[l].weights)];
-    if (!layer.value.weight) continue;  // gated layers have no heads
+    const auto& values = source ? layer.source_value : layer.value;
+    const auto& outputs = source ? layer.source_output : layer.output;
+    if (!values.weight) continue;  // gated layers have no heads
     for (Index h = 0; h < value_heads(design); ++h) {
       ++row.checked;
-      const double reach = head_reach(design, layer, h);
+      const double reach = head_reach(design, values, outputs, h);
       row.value = std::min(row.value, reach);
       if (reach == 0) row.places.push_back(fmt::format("layer {} head {}", l, h));
     }
@@ -211,6 +221,7 @@ SaneRow zero_norms(const LoadedModel<float>& model) {
   check(w.relative_norm, "relative norm");
   for (std::size_t l = 0; l < w.layers.size(); ++l) {
     check(w.layers[l].attention_norm, fmt::format("layer {} attention norm", l));
+    check(w.layers[l].source_norm, fmt::format("layer {} source norm", l));
     check(w.layers[l].feed_forward_norm, fmt::format("layer {} feed-forward norm", l));
     check(w.layers[l].convolution_norm, fmt::format("layer {} convolution norm", l));
     check(w.layers[l].attention_output_norm, fmt::format("layer {} attention output norm", l));
@@ -268,8 +279,10 @@ SaneRow special_rows(const LoadedModel<float>& model,
 }  // namespace
 
 std::vector<SaneRow> check_weights(const LoadedModel<float>& model,
-                                   const std::vector<std::pair<std::string, TokenId>>& special) {
-  std::vector<SaneRow> rows = {zero_heads(model), zero_norms(model), special_rows(model, special)};
+                                   const std::vector<std::pair<std::string, TokenId>>& special,
+                                   bool source) {
+  std::vector<SaneRow> rows = {zero_heads(model, source), zero_norms(model),
+                               special_rows(model, special)};
   for (std::size_t r = 0; r < 2; ++r) rows[r].found = rows[r].places.size();
   return rows;
 }

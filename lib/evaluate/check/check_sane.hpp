@@ -27,8 +27,9 @@ class SaneHeads final : public model::Observer {
  public:
   /// `model` must outlive it. `tolerance`: a head is uniform if all weights of all rows with n ≥ 2
   /// weights above 0 are (1 ± tolerance) / n; stuck if in every text of two rows or more all rows
-  /// give 1 − tolerance of their sum or more to the same key.
-  SaneHeads(const model::Model& model, double tolerance);
+  /// give 1 − tolerance of their sum or more to the same key. `source`: the heads are those of the
+  /// attention to the source (model::SourceDesign).
+  SaneHeads(const model::Model& model, double tolerance, bool source = false);
 
   /// Runs the text `input`, if it has tokens. Throws InputError as Model::run does, but not where a
   /// state of this text is not finite: such states are counted.
@@ -45,6 +46,10 @@ class SaneHeads final : public model::Observer {
   void attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
   /// Adds a map of a head. Different heads may come at once.
   void attention(Index s, Index layer, Index head, MatrixView<const double> weights) override;
+  void source_attention(Index s, Index layer, Index head, MatrixView<const float> weights) override;
+  /// Adds a map of a head over the source, likewise.
+  void source_attention(Index s, Index layer, Index head,
+                        MatrixView<const double> weights) override;
 
  private:
   struct Head {
@@ -63,6 +68,7 @@ class SaneHeads final : public model::Observer {
 
   const model::Model& model_;
   double tolerance_;
+  bool source_;
   std::vector<Head> heads_;
   std::vector<bool> not_finite_;  ///< by state
   bool text_is_finite_ = true;    ///< the states of the text that runs
@@ -77,8 +83,10 @@ SaneRow check_finite(const store::Checkpoint& checkpoint, int threads);
 /// meet; value: the smallest of the largest products), "zero_norm" (norms whose weights are all
 /// zero), and "special_row": rows of `special` tokens in the word table that equal the mean row or
 /// are zero (a zero row of "pad" counts as good: torch makes it so); value: the smallest distance
-/// from the mean in mean row norms; every row is described. `special` are names and ids.
+/// from the mean in mean row norms; every row is described. `special` are names and ids. `source`:
+/// the heads are those of the attention to the source.
 std::vector<SaneRow> check_weights(const model::LoadedModel<float>& model,
-                                   const std::vector<std::pair<std::string, TokenId>>& special);
+                                   const std::vector<std::pair<std::string, TokenId>>& special,
+                                   bool source = false);
 
 }  // namespace masque::evaluate

@@ -18,10 +18,11 @@ std::vector<T> cut(const std::vector<T>& all, const Sentence& sentence, Index be
   return out;
 }
 
-text::EncodeOptions encode_options(const SentenceOptions& options) {
+text::EncodeOptions encode_options(const SentenceOptions& options, bool target = false) {
   return {.special = options.special,
           .special_in_text = options.special_in_text,
-          .unit = text::OffsetUnit::kByte};
+          .unit = text::OffsetUnit::kByte,
+          .target = target};
 }
 
 /// Puts the token `begin` in front of `sentence`, as its prefix.
@@ -80,8 +81,11 @@ Sentence encode_target_sentence(const text::Tokenizer& tokenizer, std::string_vi
                                 const model::SourceDesign& design) {
   SentenceOptions plain = options;
   plain.begin.reset();
-  Sentence sentence = encode_sentence(tokenizer, target, plain);
-  sentence.source = encode_sentence(tokenizer, source, plain).ids;
+  Sentence sentence = sentence_of(tokenizer, tokenizer.encode(target, encode_options(plain, true)),
+                                  target.size(), plain);
+  Sentence read = encode_sentence(tokenizer, source, plain);
+  sentence.source = std::move(read.ids);
+  sentence.source_spans = std::move(read.spans);
   if (sentence.source.empty()) throw InputError("a source without tokens, expected at least one");
   if (sentence.ids.empty()) throw InputError("a target without tokens, expected at least one");
   const TokenId begin = model::begin_of_target(design, sentence.ids.back());
@@ -101,6 +105,7 @@ Sentence part_of(const Sentence& sentence, Index begin, Index end) {
   part.words = cut(sentence.words, sentence, begin, end);
   if (!sentence.spans.empty()) part.spans = cut(sentence.spans, sentence, begin, end);
   part.source = sentence.source;
+  part.source_spans = sentence.source_spans;
   part.text_bytes = sentence.text_bytes;
   if (!sentence.segments.empty()) part.segments = cut(sentence.segments, sentence, begin, end);
   return part;

@@ -18,9 +18,10 @@ struct Sentence {
   std::vector<std::uint32_t> words;  ///< word number of each token
   std::vector<text::Span> spans;     ///< byte offsets in the text; not needed to score
   std::vector<TokenId> source;       ///< what an encoder reads, of encoder–decoders; else empty
-  std::uint64_t text_bytes = 0;      ///< size of the whole text, also in a part of it
-  Index prefix = 0;                  ///< tokens of the template in front of the text
-  Index suffix = 0;                  ///< and after it
+  std::vector<text::Span> source_spans;  ///< byte offsets of its tokens in the text of the source
+  std::uint64_t text_bytes = 0;          ///< size of the whole text, also in a part of it
+  Index prefix = 0;                      ///< tokens of the template in front of the text
+  Index suffix = 0;                      ///< and after it
 
   /// Tokens, those of the template included.
   Index size() const { return static_cast<Index>(ids.size()); }
@@ -53,10 +54,10 @@ Sentence encode_pair_sentence(const text::Tokenizer& tokenizer, std::string_view
                               std::string_view second, const SentenceOptions& options);
 
 /// Encodes `target` for a decoder of `design`, and `source` for its encoder, each with the template
-/// of `tokenizer` for one text, as `options` say, but without SentenceOptions::begin. In front of
-/// the target stands the token that begins targets, as the prefix; all others, those of the
-/// template too, are of the text. Throws InputError (message only) if `design` does not state that
-/// token, and for a source or a target without tokens.
+/// of `tokenizer` for one text (of targets its own, where it has one), as `options` say, but
+/// without SentenceOptions::begin. In front of the target stands the token that begins targets, as
+/// the prefix; all others, those of the template too, are of the text. Throws InputError (message
+/// only) if `design` does not state that token, and for a source or a target without tokens.
 Sentence encode_target_sentence(const text::Tokenizer& tokenizer, std::string_view source,
                                 std::string_view target, const SentenceOptions& options,
                                 const model::SourceDesign& design);

@@ -20,7 +20,8 @@ struct Sequence {
   std::vector<Index> segments;   ///< token types; empty: 0
   std::vector<Index> positions;  ///< empty: 0, 1, …
   std::vector<TokenId> source;   ///< what the encoder of an encoder–decoder reads; else empty
-  std::vector<Index> labels;     ///< from a record; −100: no label; empty: the sequence has none
+  std::vector<text::Span> source_spans = {};  ///< byte offsets of its tokens, as `spans`
+  std::vector<Index> labels;  ///< from a record; −100: no label; empty: the sequence has none
   /// Replaces the model's mask. In models of two streams it is what the query stream may read; the
   /// content stream also reads itself.
   std::optional<mask::Mask> mask;

@@ -30,7 +30,8 @@ class EachState final : public model::Observer {
 template <class Use>
 void run_states(const model::Model& model, const Sequence& sequence, Use use) {
   model::Batch batch;
-  batch.add(sequence.ids, {sequence.positions, sequence.segments, sequence.mask, {}});
+  batch.add(sequence.ids,
+            {sequence.positions, sequence.segments, sequence.mask, {}, sequence.source});
   model::Request request;
   request.hidden_states = true;
   EachState<Use> observer(std::move(use));

@@ -1,6 +1,7 @@
 // Prompts, options and results of text generation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -26,10 +27,12 @@ struct BeamOptions {
 
 /// How generate() continues prompts.
 struct GenerateOptions {
-  LogitsProcessors processors;     ///< what changes the logits first
-  SamplingOptions sampling;        ///< how a token is chosen
-  Index max_new_tokens = 20;       ///< largest number of new tokens of a text, at least 1
-  Index max_length = 0;            ///< if > 0, instead: the same with the prompt, which is shorter
+  LogitsProcessors processors;  ///< what changes the logits first
+  SamplingOptions sampling;     ///< how a token is chosen
+  Index max_new_tokens = 20;    ///< largest number of new tokens of a text, at least 1
+  Index max_length = 0;         ///< if > 0, instead: the same with the prompt, which is shorter
+  /// If > 0, besides max_new_tokens: the same with the prompt, which is shorter.
+  Index longest = 0;
   Index num_return_sequences = 1;  ///< texts for a prompt, at least 1
   std::uint64_t seed = 0;          ///< seed of sampling
   std::vector<TokenId> ends;       ///< the first of them that is chosen is the last token
@@ -65,7 +68,9 @@ struct Generated {
 
 /// The most new tokens that `options` allow after a prompt of `length` tokens.
 inline Index most_new_tokens(const GenerateOptions& options, Index length) {
-  return options.max_length > 0 ? options.max_length - length : options.max_new_tokens;
+  if (options.max_length > 0) return options.max_length - length;
+  return options.longest > 0 ? std::min(options.max_new_tokens, options.longest - length)
+                             : options.max_new_tokens;
 }
 
 }  // namespace masque::evaluate

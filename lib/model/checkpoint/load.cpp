@@ -619,10 +619,10 @@ LoadedModel<T> loaded_of(const LoadPlan& plan, ModelWeights<T> weights, const st
   return loaded;
 }
 
-/// Whether `checkpoint`, which `family` reads by `config`, holds an encoder–decoder: it has a
-/// decoder besides its word table.
-bool holds_decoder(const store::Checkpoint& checkpoint, const Family& family,
-                   const FamilyConfig& config) {
+/// Whether the checkpoint has a decoder, besides a word table, of a model whose base has the
+/// `prefix`.
+bool has_decoder(const store::Checkpoint& checkpoint, const Family& family,
+                 const FamilyConfig& config) {
   if (family.decoder == nullptr) return false;
   const std::string prefix = family.plan(config).prefix;
   const auto is_of_decoder = [&](const store::TensorInfo& info) {
@@ -657,7 +657,7 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
   const store::ModelConfig config = config_of(checkpoint, path);
   const Family& family = choose_family(config, options.family);
   const FamilyConfig keys(config);
-  if (!holds_decoder(checkpoint, family, keys)) return std::nullopt;
+  if (!has_decoder(checkpoint, family, keys)) return std::nullopt;
   ModelPlan decoder = family.decoder(keys);
   const store::NamedTensors names = names_of(checkpoint, config);
   ModelPlan encoder = read_plan(family, keys);
@@ -697,6 +697,12 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
   }
   pair.decoder = loaded_of<T>(written, std::move(weights), path);
   return pair;
+}
+
+bool is_encoder_decoder(const std::string& path, const LoadOptions& options) {
+  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::ModelConfig config = config_of(checkpoint, path);
+  return has_decoder(checkpoint, choose_family(config, options.family), FamilyConfig(config));
 }
 
 template LoadedModel<float> load_model(const std::string&, const LoadOptions&);

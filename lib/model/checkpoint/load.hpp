@@ -35,6 +35,11 @@ LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoin
 /// The tensor of the word table in `plan`.
 const store::TensorInfo& word_table_of(const LoadPlan& plan);
 
+/// Whether load_pair() of `path` with `options` reads two parts: the family has a decoder, and the
+/// checkpoint tensors of it. No weights are read. Throws InputError as that does, for what cannot
+/// be read.
+bool is_encoder_decoder(const std::string& path, const LoadOptions& options = {});
+
 /// The old spelling of `name`, a layer norm's tensor, "LayerNorm.gamma" of "LayerNorm.weight",
 /// which checkpoints converted from TensorFlow have; empty for any other name.
 std::string old_norm_name(const std::string& name);

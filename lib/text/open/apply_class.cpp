@@ -402,6 +402,9 @@ void apply_class(const JsonValue& json, const FolderConfig& folder, TokenizerPar
   check_template(missing, absent, config, parts.path);
   if (processor.empty() || processor == "null") return;
   parts.post_processor = make_post_processor(parse_json_file(processor, parts.path), parts.path);
+  if (!has_targets(config, kind)) return;
+  const std::string target = spiece_processor(find, config, std::string(kind), true);
+  parts.target_processor = make_post_processor(parse_json_file(target, parts.path), parts.path);
 }
 
 }  // namespace masque::text

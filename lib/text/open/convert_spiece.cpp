@@ -161,6 +161,11 @@ TokenizerParts read_class(SpieceModel spiece, const std::string& path, const Fol
   made.text.post_processor = spiece_processor(finder_with(made.model, tokens), config, kind);
   TokenizerParts parts =
       assemble(parse_json_file(tokenizer_json(made.text), path), made.model, made.model_type, path);
+  if (has_targets(config, kind)) {
+    const std::string processor =
+        spiece_processor(finder_with(made.model, tokens), config, kind, true);
+    parts.target_processor = make_post_processor(parse_json_file(processor, path), path);
+  }
   parts.added = std::move(tokens);
   parts.unknown_as_text = made.unknown;
   parts.kind = kind;
@@ -176,8 +181,12 @@ TokenizerParts read_class(SpieceModel spiece, const std::string& path, const Fol
 
 }  // namespace
 
+bool has_targets(const FolderConfig& config, std::string_view kind) {
+  return (kind == "mbart" || kind == "mbart50") && !config.settings.text_of("tgt_lang").empty();
+}
+
 std::string spiece_processor(const TokenFinder& find, const FolderConfig& config,
-                             const std::string& kind) {
+                             const std::string& kind, bool target) {
   const std::string bos = fmt::format("{}:0", role_of(config, "bos").value_or("<s>"));
   const std::string eos = fmt::format("{}:0", role_of(config, "eos").value_or("</s>"));
   if (kind == "xlm-roberta" || kind == "camembert")
@@ -196,7 +205,7 @@ std::string spiece_processor(const TokenFinder& find, const FolderConfig& config
   }
   if (kind != "mbart" && kind != "mbart50" && kind != "nllb")
     return bos_eos_json(find, config, false, false);
-  const std::string source = config.settings.text_of("src_lang");
+  const std::string source = config.settings.text_of(target ? "tgt_lang" : "src_lang");
   const std::string language = !source.empty() ? source : kind == "nllb" ? "eng_Latn" : "en_XX";
   // A language without a token gets the id of the unknown one, as in transformers.
   const TokenFinder known = [&](std::string_view token) {

@@ -44,9 +44,12 @@ TokenizerText spiece_bpe_steps(const std::string& charsmap, const FolderConfig& 
 ClassModel read_any_model(const SpieceModel& spiece, const std::string& path,
                           const FolderConfig& config);
 /// The post-processor of the class `kind` with the settings `config`; `find` knows all tokens.
-/// "null" if one is missing.
+/// "null" if one is missing. `target`: around targets, which differ by has_targets().
 std::string spiece_processor(const TokenFinder& find, const FolderConfig& config,
-                             const std::string& kind);
+                             const std::string& kind, bool target = false);
+/// Whether the class `kind` with the settings `config` puts another language around targets than
+/// around sources.
+bool has_targets(const FolderConfig& config, std::string_view kind);
 /// Special tokens of the class `kind` that have no role and that no file lists: the languages of
 /// mBART and, where `spiece` is empty, of NLLB; T5's sentinels unless `spiece` has them. Throws
 /// InputError about the settings of `config`.

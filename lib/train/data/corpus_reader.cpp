@@ -44,8 +44,11 @@ class RecordTaker {
   void take(records::Record& record) {
     if (record.ids.empty()) return;
     records::number_positions(record, options_.positions);
-    const bool joins = options_.labels || options_.source;
-    if (joins && record.original.present && !record.labels.present) join(record);
+    if (options_.source) {
+      join_source(record);
+    } else if (options_.labels && record.original.present && !record.labels.present) {
+      join(record);
+    }
     if (!options_.source)
       check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
     check_places(record);
@@ -79,14 +82,9 @@ class RecordTaker {
   /// predicted by the row before it.
   void join(records::Record& record) const {
     std::vector<std::int32_t>& target = record.original.values;
-    for (const std::int32_t id : target) {
-      if (id < 0 || id >= tokens_.size)
-        throw InputError(
-            fmt::format("original: id {}, expected from 0 to {}", id, tokens_.size - 1));
-    }
+    for (const std::int32_t id : target) check_original(id);
     if (record.mask || record.pos.present || record.seg.present)
       throw InputError("original without labels cannot be combined with mask, pos or seg");
-    if (options_.source && !target.empty()) return add_target(record);
     // Both begin with the token that begins a text: as in pairs, the target has none.
     const bool begins = !target.empty() && target.front() == record.ids.front() &&
                         tokens_.is_special(target.front());
@@ -106,16 +104,43 @@ class RecordTaker {
     record.original.clear();
   }
 
-  /// The same for an encoder and a decoder.
-  void add_target(records::Record& record) const {
-    const std::vector<std::int32_t>& target = record.original.values;
-    const std::size_t source = record.size();
-    check_length(std::max(source, target.size()));
-    record.ids.push_back(model::begin_of_target(*options_.source, target.back()));
+  /// What an encoder reads and what a decoder predicts as one sequence: ids and original, of which
+  /// the latter gets the token in front that begins a target; or source_ids and ids, which have it.
+  void join_source(records::Record& record) const {
+    if (record.original.present == record.source.present || record.labels.present) {
+      throw InputError(
+          "expected a record with ids and original (droptoken bart), or with source_ids and ids");
+    }
+    if (record.mask || record.pos.present || record.seg.present)
+      throw InputError("a source and a target cannot be combined with mask, pos or seg");
+    std::vector<std::int32_t> source, target;
+    if (record.source.present) {
+      source = record.source.values;
+      target.assign(record.ids.begin(), record.ids.end());
+      if (target.size() < 2) {
+        throw InputError("ids: 1 token, expected the one that begins a target and those to predict");
+      }
+    } else {
+      source.assign(record.ids.begin(), record.ids.end());
+      target = record.original.values;
+      if (target.empty()) throw InputError("original: no tokens, expected at least one");
+      for (const std::int32_t id : target) check_original(id);
+      target.insert(target.begin(), model::begin_of_target(*options_.source, target.back()));
+    }
+    check_length(std::max(source.size(), target.size() - 1));
+    record.ids.assign(source.begin(), source.end());
     record.ids.insert(record.ids.end(), target.begin(), target.end());
     std::vector<std::int32_t>& segments = record.seg.make(record.size());
-    for (std::size_t i = 0; i < segments.size(); ++i) segments[i] = i < source ? 0 : 1;
+    for (std::size_t i = 0; i < segments.size(); ++i) segments[i] = i < source.size() ? 0 : 1;
     record.original.clear();
+    record.source.clear();
+  }
+
+  void check_original(std::int32_t id) const {
+    if (id < 0 || id >= tokens_.size) {
+      throw InputError(
+          fmt::format("original: id {}, expected from 0 to {}", id, tokens_.size - 1));
+    }
   }
 
   /// Of a record whose dropped tokens are back.
@@ -209,8 +234,6 @@ class RecordTaker {
   }
 
   void check_labels(const records::Record& record) {
-    if (options_.source && !record.seg.present)
-      throw InputError("no original in a record, expected the target of its ids (droptoken bart)");
     if (!options_.labels) {
       if (!record.labels.present && !record.has_weights && !record.original.present) return;
       throw InputError(fmt::format("{} in a record, which only {} records can use",

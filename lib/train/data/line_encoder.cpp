@@ -38,12 +38,13 @@ LineEncoder::LineEncoder(const text::Tokenizer& tokenizer, const CorpusOptions& 
   } else if (format_ == CorpusFormat::kBlocks) {
     separator_ = roles.eos ? roles.eos : roles.sep;
   }
-  room_ = options.length - around_.size();
+  if (source_) around_target_ = text::template_tokens(tokenizer, 1, true);
+  room_ = options.length - std::max(around_.size(), around_target_.size());
   const Index least = format_ == CorpusFormat::kPairs && !corrections_ && !source_ ? 2 : 1;
   if (room_ < least) {
     throw UsageError(fmt::format(
         "sequences of {} tokens, expected at least {}: {} special tokens and {} of text",
-        options.length, around_.size() + least, around_.size(), least));
+        options.length, options.length - room_ + least, options.length - room_, least));
   }
 }
 
@@ -160,10 +161,11 @@ void LineEncoder::add_source_and_target(std::vector<TokenId> source, std::vector
   if (!is_taken(static_cast<std::size_t>(longer), piece)) return;
   if (shorter > room_) piece.cut.add({0, shorter - room_, 0, 0});
   const std::size_t first = piece.ids.size();
-  for (std::vector<TokenId>* part : {&source, &target}) {
+  for (const auto& [part, around] :
+       {std::pair(&source, &around_), std::pair(&target, &around_target_)}) {
     part->resize(std::min(part->size(), static_cast<std::size_t>(room_)));
-    part->insert(part->begin(), around_.before.begin(), around_.before.end());
-    append(around_.after, *part);
+    part->insert(part->begin(), around->before.begin(), around->before.end());
+    append(around->after, *part);
   }
   append(source, piece.ids);
   piece.segments.resize(piece.ids.size(), 0);

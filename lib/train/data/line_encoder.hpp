@@ -67,6 +67,7 @@ class LineEncoder {
   evaluate::LengthPolicy::Kind policy_;
   std::optional<TokenId> unknown_;
   text::TemplateTokens around_;
+  text::TemplateTokens around_target_;  ///< with `source_`
   std::optional<TokenId> separator_, begin_;
   Index room_ = 0;
 };
