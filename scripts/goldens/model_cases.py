@@ -379,6 +379,9 @@ CASES = [
     Case("falcon_rw", tr.FalconForCausalLM, grown(
         FALCON, num_hidden_layers=1, alibi=True, multi_query=False, parallel_attn=False, bias=True)),
     # Masked diffusion.
+    # Texts of more than 14 tokens are read in blocks.
+    Case("big_bird_long", tr.BigBirdForMaskedLM, grown(
+        BERT, max_position_embeddings=40, block_size=2, num_random_blocks=1), pos=True, by_batch=True),
     Case("llada", diffusion.LLaDAModelLM, LLADA, config_edit=hub_llada),
     Case("llada_bias", diffusion.LLaDAModelLM, grown(
         LLADA, n_layers=1, n_kv_heads=None, mlp_hidden_size=None, mlp_ratio=2, include_bias=True, bias_for_layer_norm=True,

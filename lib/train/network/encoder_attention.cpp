@@ -100,6 +100,7 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   const auto wanted = [&](Index parameter) {
     return gradients ? gradient(parameter) : MatrixView<T>();
   };
+  in.blocks = encoder_.masks_.sparse();
   const LayerTape<T>& tape = memory(l, stream);
   const Index table = map.weight(Role::kRelativeTable);
   in.table = value(table);
