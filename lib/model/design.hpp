@@ -381,6 +381,7 @@ struct Design {
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;  ///< norms of queries and keys, in all layers
   /// Queries, keys and values are cut off at ± this number, before norm and rotation; 0: nowhere.
   double clip_qkv = 0;
+  bool clip_after_norms = false;  ///< clip_qkv is after norms of queries and keys: OLMoE
   /// c of a soft cap of scores: a score becomes c · tanh(score / c), before the mask; 0: none.
   double score_cap = 0;
   /// Multiplies what each part of a layer adds to the residual; 1 where norms_sum().

@@ -157,7 +157,8 @@ constexpr KnownKeys kKnownKeys[] = {
      kAny},
     {"dream", "use_mrope", "false", "rotary positions"},
     {"masque",
-     "attention_key_size attention_scale attn_logit_softcapping clip_qkv detector embedding_norm "
+     "attention_key_size attention_scale attn_logit_softcapping clip_after_norms clip_qkv detector "
+     "embedding_norm "
      "embedding_scale final_logit_softcapping final_norm gated "
      "head head_act head_norm head_scale head_shifted head_size head_transform hidden_act "
      "input_residual "

@@ -323,7 +323,8 @@ CASES = [
     Case("olmoe", tr.OlmoeForCausalLM, grown(
         DECODER, num_experts=5, num_experts_per_tok=3, intermediate_size=7, attention_bias=True)),
     Case("olmoe_normalized", tr.OlmoeForCausalLM, grown(
-        DECODER, num_hidden_layers=1, num_experts=3, num_experts_per_tok=2, intermediate_size=10, norm_topk_prob=True)),
+        DECODER, num_hidden_layers=1, num_experts=3, num_experts_per_tok=2, intermediate_size=10, norm_topk_prob=True,
+        clip_qkv=0.6)),
     Case("gpt_oss", tr.GptOssForCausalLM, grown(
         DECODER, head_dim=8, num_local_experts=4, num_experts_per_tok=2, intermediate_size=7, sliding_window=4,
         swiglu_limit=0.6)),
