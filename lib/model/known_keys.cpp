@@ -148,7 +148,7 @@ constexpr KnownKeys kKnownKeys[] = {
     {"nomic_bert", "rotary_scaling_factor", "", "rotary positions"},
     {"nomic_bert",
      "dense_seq_output fused_bias_fc fused_dropout_add_ln last_layer_subset max_trained_positions "
-     "pad_vocab_size_multiple use_flash_attn use_xentropy",
+     "pad_vocab_size_multiple parallel_block_tied_norm use_flash_attn use_xentropy",
      kAny},
     {"llada", "tie_word_embeddings", kAny},  // weight_tying counts
     {"llada",
