@@ -110,7 +110,9 @@ mask::MaskExpression default_mask(DefaultMask mask) {
 }
 
 const BlockSparseDesign* sparse_blocks(const Design& design) {
-  const bool replaced = !design.variants.position.empty() || design.variants.mixer != nullptr;
+  const VariantDesign& variants = design.variants;
+  const bool replaced = design.mask != DefaultMask::kFull || !variants.masks.empty() ||
+                        !variants.position.empty() || variants.mixer != nullptr;
   return design.block_sparse && !replaced ? &*design.block_sparse : nullptr;
 }
 

@@ -33,8 +33,8 @@ void set_mask(std::string_view masks, Design& design);
 void set_towers(Design& design);
 
 /// The attention in blocks that layers of `design` have in texts that are longer than its
-/// full_length; nullptr if they have none: models without, and those that were given other
-/// positions or a mixer. Points into `design`.
+/// full_length; nullptr if they have none: models without, and those that were given another mask,
+/// other positions or a mixer. Points into `design`.
 const BlockSparseDesign* sparse_blocks(const Design& design);
 /// The longest text that training of `design` reads, in tokens; 0: no limit. Positions are one
 /// limit; attention in blocks is another, because transformers trains it with blocks that it draws.
