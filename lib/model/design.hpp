@@ -376,12 +376,12 @@ struct Design {
   /// Each head has a score of its own for a key without a value, a learned number in each layer:
   /// the weights of a row sum to less than 1. OpenAI 2025 (gpt-oss), arXiv:2508.10925.
   bool sinks = false;
+  bool clip_after_norms = false;         ///< clip_qkv is after norms of queries and keys: OLMoE
   std::optional<ExpertsDesign> experts;  ///< of layers with LayerDesign::experts; these are gated
   double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;  ///< norms of queries and keys, in all layers
   /// Queries, keys and values are cut off at ± this number, before norm and rotation; 0: nowhere.
   double clip_qkv = 0;
-  bool clip_after_norms = false;  ///< clip_qkv is after norms of queries and keys: OLMoE
   /// c of a soft cap of scores: a score becomes c · tanh(score / c), before the mask; 0: none.
   double score_cap = 0;
   /// Multiplies what each part of a layer adds to the residual; 1 where norms_sum().
