@@ -129,6 +129,12 @@ OpenedVectors open_vectors(const VectorCommand& options,
   if (design.streams == model::Streams::kTowers)
     throw InputError(out.opened.path,
                      "the model has two towers, expected a model with one hidden state per token");
+  // Of transformers' class, the last states are those behind project_out.
+  if (design.family == "opt" && design.positions_after_projection)
+    throw InputError(out.opened.path,
+                     fmt::format("its last states, {} wide, pass project_out in front of vectors, "
+                                 "expected a model of family opt without it",
+                                 design.hidden_size));
   for (const std::string& note : folder.notes) session.note(note);
   if (folder.lower_case) out.opened.tokenizer = text::lowercased(*out.opened.tokenizer);
   out.options.poolings = choose_poolings(options, folder, design);

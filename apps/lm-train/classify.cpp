@@ -25,6 +25,7 @@
 #include "kernel/parallel.hpp"
 #include "mask/expression.hpp"
 #include "model/checkpoint/training_state.hpp"
+#include "model/masks.hpp"
 #include "surgery/convert/convert_checkpoint.hpp"
 #include "text/tokenizer.hpp"
 #include "timing.hpp"
@@ -61,11 +62,12 @@ struct ClassifyData {
 
 Index choose_length(const ClassifyCommand& o, const train::ClassifierStart& start) {
   constexpr Index kUsual = 128;
-  const Index most = start.design.max_position_embeddings;
+  const Index most = model::longest_trained(start.design);
   if (!o.length) return most > 0 ? std::min(kUsual, most) : kUsual;
   if (most == 0 || *o.length <= most) return *o.length;
-  throw UsageError(fmt::format("{} {}: expected at most {}, the positions of the model",
-                               field("length"), *o.length, most));
+  throw UsageError(fmt::format("{} {}: expected at most {}, the positions of the model{}",
+                               field("length"), *o.length, most,
+                               model::trained_part(start.design)));
 }
 
 train::ClassifierStart open_start(const ClassifyCommand& o, const text::Tokenizer& tokenizer) {

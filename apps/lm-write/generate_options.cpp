@@ -77,6 +77,10 @@ void check_kind(const GenerateOptions& o) {
        "--iterations", "--kind masked --how mask-predict, " + unmasking_ways());
   need(o.block_size.has_value(), o.unmasks(), "--block-size",
        "--kind masked --how " + unmasking_ways());
+  const bool ranks = masked && (o.way() == MaskedWay::kConfidence ||
+                                o.way() == MaskedWay::kMargin || o.way() == MaskedWay::kEntropy);
+  need(o.order_temperature.has_value(), ranks, "--order-temperature",
+       "--kind masked --how confidence, margin or entropy");
   need(o.times.has_value(), o.unmasks(), "--times", "--kind masked --how " + unmasking_ways());
   if (o.kind == Continuation::kUnilm && o.open.mask)
     throw UsageError("--mask cannot be combined with --kind unilm, which has its own mask");
@@ -208,6 +212,7 @@ void add_way(JsonWriter& json, const GenerateOptions& o,
     case MaskedWay::kEntropy:
     case MaskedWay::kShuffled:
     case MaskedWay::kRandom:
+      if (o.order_temperature) json.member("order_temperature", *o.order_temperature);
       if (o.times) json.member("times", name_in(evaluate::unmask_times_names(), *o.times));
       if (o.iterations) json.member("iterations", *o.iterations);
       if (o.block_size) json.member("block_size", *o.block_size);
@@ -311,6 +316,10 @@ void declare_generate_options(cli::Command& c, GenerateOptions& o) {
   c.choice("--times", o.times, evaluate::unmask_times_names(),
            "how many masks their steps fill: even: as many at each (LLaDA); epsilon: of the masks "
            "that are left the share (t - s)/t, with t from 1 to 0.001 (Dream) [even]");
+  c.option(
+      "--order-temperature", "X", o.order_temperature, cli::AllowedRange{1e-6, 1e6},
+      "confidence, margin and entropy draw the places of a step, with probabilities "
+      "proportional to exp(confidence/X) (Dream's alg_temp) [those of the highest confidence]");
 }
 
 GenerateOptions settled(const GenerateOptions& options, cli::Session& session) {
@@ -461,6 +470,7 @@ evaluate::MaskedGenerateOptions masked_options(const GenerateOptions& o,
   options.unmask_iterations = o.iterations.value_or(0);
   options.block_size = o.block_size.value_or(0);
   options.times = o.times.value_or(options.times);
+  options.order_temperature = o.order_temperature.value_or(0);
   options.writer.never = {*opened.tokenizer->roles().mask};
   options.writer.batch_tokens = o.open.batch_tokens;
   options.writer.mask_of = opened.mask_of;

@@ -93,6 +93,7 @@ struct GenerateOptions : evaluate::GenerationSettings {
   std::optional<std::int64_t> iterations;
   std::optional<std::int64_t> block_size;
   std::optional<evaluate::UnmaskTimes> times;
+  std::optional<double> order_temperature;
   std::optional<std::string> eos_token_id;
   bool ignore_generation_config = false;
   /// Of settled(): the file with the model's defaults, and the names of those that are used.

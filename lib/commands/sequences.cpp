@@ -14,6 +14,7 @@
 #include "commands/files.hpp"
 #include "commands/scoring.hpp"
 #include "evaluate/score/sentence.hpp"
+#include "model/masks.hpp"
 #include "records/record.hpp"
 #include "records/record_reader.hpp"
 
@@ -46,10 +47,8 @@ void check(const evaluate::Sequence& item, const model::Design& design) {
   all_below("pos", item.positions, design.position_offset > 0 ? -1 : 0,
             longest > 0 ? longest : unlimited);
   if (longest > 0 && item.positions.empty() && std::ssize(item.ids) > longest)
-    throw InputError(fmt::format(
-        "{} ids, expected at most {}, the positions of the model{}", item.ids.size(), longest,
-        design.unused_positions > 0 ? " without block-sparse attention, which is not supported"
-                                    : ""));
+    throw InputError(fmt::format("{} ids, expected at most {}, the positions of the model",
+                                 item.ids.size(), longest));
 }
 
 /// Throws InputError for tokens that attention_mask hides between others, where a model counts them
@@ -61,6 +60,13 @@ void check_hidden(const records::Record& record, const model::Design& design) {
     throw InputError(
         "attention_mask hides tokens, which FNet mixes with the others all the same; expected "
         "none");
+  const model::BlockSparseDesign* blocks = model::sparse_blocks(design);
+  if (blocks != nullptr && !record.hidden.empty() &&
+      std::ssize(record.ids) + std::ssize(record.hidden) > blocks->full_length)
+    throw InputError(fmt::format(
+        "attention_mask hides tokens of a text that is read in blocks, which counts them; expected "
+        "none, or at most {} tokens",
+        blocks->full_length));
   if (record.hidden.empty() || record.pos.values.empty()) return;
   const std::int32_t first = *std::ranges::min_element(record.pos.values);
   const bool between = record.position_ids ||

@@ -216,6 +216,20 @@ struct LatentDesign {
   bool operator==(const LatentDesign&) const = default;
 };
 
+/// Attention in blocks, of long texts alone: BigBird's. Queries of the first and of the last block
+/// read everything, others three blocks around their own, the first and the last. Zaheer 2020,
+/// arXiv:2007.14062.
+struct BlockSparseDesign {
+  Index block_size = 0;   ///< tokens of a block; the last one of a text may have fewer
+  Index full_length = 0;  ///< texts of up to so many tokens are read under full attention
+  /// How often each key of the first block counts in the softmax of queries outside of the first
+  /// and the last block, besides once: transformers' BigBird reads that block in the place of each
+  /// random one, except while it trains.
+  Index repeats = 0;
+
+  bool operator==(const BlockSparseDesign&) const = default;
+};
+
 /// What the decoder of an encoder–decoder has: its layers read the last states of an encoder,
 /// between attention and feed-forward layer. Vaswani et al. 2017, arXiv:1706.03762.
 struct SourceDesign {
@@ -337,8 +351,6 @@ struct Design {
   Index type_vocab_size = 0;      ///< 0: no token types
   Index max_position_embeddings = 0;  ///< longest sequence; 0: no limit
   Index position_offset = 0;          ///< added to positions: RoBERTa's 2
-  /// Rows of the table of positions after those of max_position_embeddings, which no text reaches.
-  Index unused_positions = 0;
   /// With a position_offset, positions do not count this token.
   std::optional<Index> pad_token_id;
   std::optional<TokenId> mask_token_id;  ///< what a query stream without tokens starts from
@@ -368,6 +380,7 @@ struct Design {
   /// Each head has a score of its own for a key without a value, a learned number in each layer:
   /// the weights of a row sum to less than 1. OpenAI 2025 (gpt-oss), arXiv:2508.10925.
   bool sinks = false;
+  bool clip_after_norms = false;         ///< clip_qkv is after norms of queries and keys: OLMoE
   std::optional<ExpertsDesign> experts;  ///< of layers with LayerDesign::experts; these are gated
   double attention_scale = 1;  ///< multiplies q · k, often 1/√head_size; LayerDesign has another
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;  ///< norms of queries and keys, in all layers
@@ -381,6 +394,8 @@ struct Design {
   /// Mask of all layers, unless VariantDesign::masks has some.
   DefaultMask mask = DefaultMask::kFull;
   Streams streams = Streams::kOne;  ///< which streams run
+  /// Of all layers, on top of their masks (sparse_blocks() in model/masks.hpp).
+  std::optional<BlockSparseDesign> block_sparse;
   std::vector<LayerDesign> layers;  ///< num_hidden_layers of them
 
   // T5 and MPNet

@@ -148,7 +148,7 @@ constexpr KnownKeys kKnownKeys[] = {
     {"nomic_bert", "rotary_scaling_factor", "", "rotary positions"},
     {"nomic_bert",
      "dense_seq_output fused_bias_fc fused_dropout_add_ln last_layer_subset max_trained_positions "
-     "pad_vocab_size_multiple use_flash_attn use_xentropy",
+     "pad_vocab_size_multiple parallel_block_tied_norm use_flash_attn use_xentropy",
      kAny},
     {"llada", "tie_word_embeddings", kAny},  // weight_tying counts
     {"llada",
@@ -157,7 +157,8 @@ constexpr KnownKeys kKnownKeys[] = {
      kAny},
     {"dream", "use_mrope", "false", "rotary positions"},
     {"masque",
-     "attention_key_size attention_scale attn_logit_softcapping clip_qkv detector embedding_norm "
+     "attention_key_size attention_scale attn_logit_softcapping clip_after_norms clip_qkv detector "
+     "embedding_norm "
      "embedding_scale final_logit_softcapping final_norm gated "
      "head head_act head_norm head_scale head_shifted head_size head_transform hidden_act "
      "input_residual "

@@ -56,6 +56,11 @@ mask::Mask of_rows(mask::Mask mask, std::span<const Index> rows) {
   return {std::make_shared<const SomeQueries>(std::move(mask), rows), lengths};
 }
 
+/// The mask of `blocks`, by masque's language.
+std::string sparse_text(const BlockSparseDesign& blocks) {
+  return fmt::format("bigbird({},0,full={})", blocks.block_size, blocks.full_length);
+}
+
 void check_heads(const Design& design, std::span<const mask::MaskExpression> heads) {
   if (heads.empty()) return;
   if (std::ssize(heads) != design.num_attention_heads) {
@@ -102,6 +107,26 @@ std::string_view default_mask_name(DefaultMask mask) {
 
 mask::MaskExpression default_mask(DefaultMask mask) {
   return mask::parse_mask(default_mask_name(mask));
+}
+
+const BlockSparseDesign* sparse_blocks(const Design& design) {
+  const VariantDesign& variants = design.variants;
+  const bool replaced = design.mask != DefaultMask::kFull || !variants.masks.empty() ||
+                        !variants.position.empty() || variants.mixer != nullptr;
+  return design.block_sparse && !replaced ? &*design.block_sparse : nullptr;
+}
+
+Index longest_trained(const Design& design) {
+  const Index positions = design.max_position_embeddings;
+  const BlockSparseDesign* blocks = sparse_blocks(design);
+  if (blocks == nullptr) return positions;
+  return positions == 0 ? blocks->full_length : std::min(positions, blocks->full_length);
+}
+
+std::string_view trained_part(const Design& design) {
+  return longest_trained(design) == design.max_position_embeddings
+             ? ""
+             : " without attention in blocks, which training does not have";
 }
 
 void set_mask(std::string_view masks, Design& design) {
@@ -154,6 +179,10 @@ std::vector<std::string> layer_mask_texts(const Design& design) {
       text = text == "full"     ? fmt::format("window({})", *window)
              : text == "causal" ? fmt::format("causal_window({})", *window + 1)
                                 : fmt::format("({}) & window({})", text, *window);
+    }
+    if (const BlockSparseDesign* blocks = sparse_blocks(design)) {
+      text = text == "full" ? sparse_text(*blocks)
+                            : fmt::format("({}) & {}", text, sparse_text(*blocks));
     }
     const bool latent = static_cast<Index>(l) >= first_latent_layer(design);
     if (latent && text != "full") text = fmt::format("({}) | prefix(1)", text);
@@ -233,6 +262,8 @@ LayerMasks::LayerMasks(const Design& design, const std::vector<mask::MaskLayer>&
     of_layer.insert(of_layer.end(), static_cast<std::size_t>(layer.count), &layer.mask);
   const auto layers = static_cast<std::size_t>(design.num_hidden_layers);
   if (of_layer.size() == 1) of_layer.resize(layers, of_layer.front());
+  const BlockSparseDesign* blocks = given.empty() ? sparse_blocks(design) : nullptr;
+  if (blocks != nullptr) sparse_ = *blocks;
   std::optional<mask::MaskExpression> usual;
   if (design.mask != DefaultMask::kFull) usual = default_mask(design.mask);
   kinds_.reserve(layers);
@@ -268,6 +299,10 @@ mask::BlockMap LayerMasks::bind(const Kind& kind, Index length, std::span<const 
                                                : window_of(places, *kind.window);
       mask = mask ? *mask & window : window;
     }
+    if (is_sparse(length)) {
+      const mask::Mask sparse = mask::parse_mask(sparse_text(*sparse_)).bind_sequence(length);
+      mask = mask ? *mask & sparse : sparse;
+    }
     if (kind.latent && mask) mask = *mask | first_key(lengths);
     return of_rows(*std::move(mask), rows);
   };
@@ -284,7 +319,7 @@ std::shared_ptr<const mask::BlockMap> LayerMasks::blocks(std::size_t kind, Index
                                                          std::span<const Index> places,
                                                          OwnMask how) const {
   const Kind& what = different_[kind];
-  if (!own && !what.mask && !what.window) return nullptr;
+  if (!own && !what.mask && !what.window && !is_sparse(length)) return nullptr;
   if (own && own->lengths() != mask::Lengths{length, length}) {
     throw UsageError(fmt::format("the mask is {} × {}, but the sequence has {} tokens",
                                  own->lengths().queries, own->lengths().keys, length));

@@ -32,10 +32,21 @@ void set_mask(std::string_view masks, Design& design);
 /// scores of the layer before.
 void set_towers(Design& design);
 
+/// The attention in blocks that layers of `design` have in texts that are longer than its
+/// full_length; nullptr if they have none: models without, and those that were given another mask,
+/// other positions or a mixer. Points into `design`.
+const BlockSparseDesign* sparse_blocks(const Design& design);
+/// The longest text that training of `design` reads, in tokens; 0: no limit. Positions are one
+/// limit; attention in blocks is another, because transformers trains it with blocks that it draws.
+Index longest_trained(const Design& design);
+/// What messages about longest_trained() of `design` add to the name of the model: "" where
+/// positions are the limit.
+std::string_view trained_part(const Design& design);
+
 /// What `design` says that its layers may read: a list, one for all, or nothing if all are full.
 /// Windows of layers come on top.
 std::vector<mask::MaskLayer> own_masks(const Design& design);
-/// What each layer of `design` may read by itself, windows and the first token of latent
+/// What each layer of `design` may read by itself, windows, blocks and the first token of latent
 /// bottlenecks included, an expression of the mask language each: "causal_window(4096)". Where the
 /// mask leaves words to each text, it does so here ("tta_word").
 std::vector<std::string> layer_mask_texts(const Design& design);
@@ -78,9 +89,13 @@ enum class OwnMask {
 class LayerMasks {
  public:
   /// The masks of `design`, of which nothing is borrowed. `given`: one for all layers or a list
-  /// with one entry a layer; replaces the design's, windows of layers included. Throws UsageError
-  /// if the list does not fit, as set_mask does.
+  /// with one entry a layer; replaces the design's, windows and blocks of layers included. Throws
+  /// UsageError if the list does not fit, as set_mask does.
   LayerMasks(const Design& design, const std::vector<mask::MaskLayer>& given);
+
+  /// The blocks that layers read of long texts, sparse_blocks() unless masks were given; nullptr:
+  /// none. Owned by this object.
+  const BlockSparseDesign* sparse() const { return sparse_ ? &*sparse_ : nullptr; }
 
   /// The number of the masks of layer `layer`; layers with the same number share their masks.
   std::size_t kind(Index layer) const { return kinds_[static_cast<std::size_t>(layer)]; }
@@ -88,9 +103,9 @@ class LayerMasks {
   /// What the queries `rows` (of a sequence of `length` tokens, counted from its first; empty: all)
   /// may read in layers of `kind`; nullptr: everything. `own` is the sequence's own mask: with
   /// `how` kReplaces it replaces the model's, with kJoins it holds besides the model's. The windows
-  /// of layers hold in both cases, as does the first key, which all queries read in layers with a
-  /// latent bottleneck. Windows go by `places`, one a token; empty: 0, 1, … Throws UsageError for a
-  /// mask that does not fit the length.
+  /// and blocks of layers hold in both cases, as does the first key, which all queries read in
+  /// layers with a latent bottleneck. Windows go by `places`, one a token; empty: 0, 1, … Throws
+  /// UsageError for a mask that does not fit the length.
   std::shared_ptr<const mask::BlockMap> blocks(std::size_t kind, Index length,
                                                std::span<const Index> rows,
                                                const std::optional<mask::Mask>& own,
@@ -107,8 +122,12 @@ class LayerMasks {
                       const std::optional<mask::Mask>& own, std::span<const Index> places,
                       OwnMask how) const;
 
+  /// Whether a sequence of `length` tokens is read in blocks.
+  bool is_sparse(Index length) const { return sparse_ && length > sparse_->full_length; }
+
   std::vector<Kind> different_;
   std::vector<std::size_t> kinds_;
+  std::optional<BlockSparseDesign> sparse_;
   mutable std::mutex mutex_;
   /// Maps of whole sequences under the model's own masks, by kind and length.
   mutable std::map<std::pair<std::size_t, Index>, std::shared_ptr<const mask::BlockMap>> known_;

@@ -392,6 +392,7 @@ std::unique_ptr<nn::PositionTerms<T>> Pass<T>::terms(Index layer, const StreamRo
   if (model_.scheme && !model_.scheme_facts.input) in.scheme = model_.scheme.get();
   in.shape = model_.scheme_shape;
   in.parameters = model_.position_is_shared ? model_.shared_position.views : weights.position.views;
+  in.blocks = masks_.sparse();
   in.table = model_.relative_table.view;
   in.first_distance = distances_.first;
   in.xlnet.relative = memory_.distance_keys.view();

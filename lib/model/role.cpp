@@ -30,7 +30,7 @@ RoleShape table_shape(const Design& design, Role role) {
   switch (role) {
     case Role::kWordTable: return {design.vocab_size, design.embedding_size};
     case Role::kPositionTable:
-      return {design.max_position_embeddings + design.position_offset + design.unused_positions,
+      return {design.max_position_embeddings + design.position_offset,
               design.positions_after_projection ? design.hidden_size : design.embedding_size};
     case Role::kSegmentTable: return {design.type_vocab_size, design.embedding_size};
     case Role::kQueryStart: return {1, design.hidden_size};

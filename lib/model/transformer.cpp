@@ -209,13 +209,10 @@ Batch Transformer<T>::checked(const Batch& batch, const KeyValues<T>* cache) con
   // A scheme of the zoo says itself what it does beyond the trained length.
   const bool any = model_.scheme && model_.mixer == nullptr && !model_.late_positions;
   const Index longest = any ? 0 : design.max_position_embeddings;
-  const Index limit = rows > 0 ? rows - design.position_offset - design.unused_positions : longest;
+  const Index limit = rows > 0 ? rows - design.position_offset : longest;
   for (const Index position : result.positions) {
     if (limit > 0 && position >= limit) {
-      fail(fmt::format("position {}, expected 0 to {}{}", position, limit - 1,
-                       design.unused_positions > 0
-                           ? ": longer texts need block-sparse attention, which is not supported"
-                           : ""));
+      fail(fmt::format("position {}, expected 0 to {}", position, limit - 1));
     }
   }
   for (const Index segment : batch.segments) {
@@ -479,7 +476,10 @@ std::unique_ptr<KeyValueCache> Transformer<T>::make_cache(Index sequences, bool 
   // Texts that grow beyond long_from() are read again, which whoever has masks of its own does not.
   const bool reads_again = own_masks && long_from(design) > 0;
   // A shifted head reads the row before those that are added.
-  if (!left_to_right || !keys_tell_all || reads_again || design.head.shifted) return nullptr;
+  // Which block is the last one depends on all tokens.
+  const bool by_length = sparse_blocks(design) != nullptr;
+  if (!left_to_right || !keys_tell_all || reads_again || by_length || design.head.shifted)
+    return nullptr;
   return std::make_unique<KeyValues<T>>(design.num_hidden_layers, sequences);
 }
 

@@ -65,7 +65,7 @@ const std::vector<std::string>& TreatableModel::unused() const {
 Index TreatableModel::trained_length() const {
   const Index rows =
       std::visit([](const auto& loaded) { return table_of(loaded).view.rows; }, loaded_);
-  if (rows > 0) return rows - design().position_offset - design().unused_positions;
+  if (rows > 0) return rows - design().position_offset;
   const Index longest = design().max_position_embeddings;
   return longest > 0 ? longest : design().max_relative_positions;
 }

@@ -33,7 +33,7 @@ CASES = ("albert_groups bert bert_relu_untied deberta_v2_conv deberta_v3 distilb
          "mistral ministral qwen2 qwen3 qwen3_windows gemma gemma2 gemma3 gemma3_hub olmo olmo2 phi phi_tied phi3 "
          "phi3_window stablelm stablelm_serial smollm3 smollm3_windows granite cohere cohere_plain starcoder2 "
          "esm esm_absolute eurobert eurobert_bias nomic_bert gptj gpt_neo gpt_neo_local bloom mpt mpt_plain opt opt_post "
-         "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_full fnet "
+         "falcon falcon_groups falcon_one_norm falcon_serial falcon_rw opt_narrow longformer big_bird big_bird_long big_bird_full fnet "
          "mixtral qwen2_moe qwen2_moe_windows qwen3_moe qwen3_moe_windows olmoe gpt_oss gpt_oss_plain "
          "llada llada_bias llada_tied llada_plain dream dream_tied "
          "encoder_decoder/t5 encoder_decoder/t5_untied encoder_decoder/mt5 encoder_decoder/bart "

@@ -16,8 +16,10 @@ class Case:
     fields: dict
     pos: bool = False  # accepts positions of a caller
     config_edit: typing.Callable = None  # of the parsed config.json, in place: how other versions write it
+    other_config: typing.Callable = None  # the same, of files that transformers does not read
     tensors_edit: typing.Callable = None  # of the tensors: how other programs name them
     two_streams: bool = False
+    zeroed: tuple = ()  # parameters whose names end so are 0, where other files lack them
     by_batch: bool = False  # the longest text of a batch changes what others give
 
     @property
@@ -165,6 +167,34 @@ def hub_phi3(config):
 
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=12)
+
+def own_nomic(config):
+    """The options of the authors' files."""
+    own = dict(
+        n_embd=config["hidden_size"], n_head=config["num_attention_heads"], n_layer=config["num_hidden_layers"],
+        n_inner=config["intermediate_size"], n_positions=config["max_position_embeddings"], vocab_size=config["vocab_size"],
+        type_vocab_size=config["type_vocab_size"], layer_norm_epsilon=config["layer_norm_eps"], activation_function="swiglu",
+        rotary_emb_base=int(config["rope_parameters"]["rope_theta"]), rotary_emb_fraction=1.0, rotary_emb_interleaved=False,
+        rotary_emb_scale_base=None, rotary_scaling_factor=None, max_trained_positions=2048, qkv_proj_bias=False,
+        mlp_fc1_bias=False, mlp_fc2_bias=False, prenorm=False, parallel_block=False, parallel_block_tied_norm=False,
+        use_rms_norm=False, causal=False, pad_vocab_size_multiple=5, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
+        dense_seq_output=True, fused_bias_fc=True, fused_dropout_add_ln=True, initializer_range=0.02,
+        reorder_and_upcast_attn=False, scale_attn_by_inverse_layer_idx=False, scale_attn_weights=True,
+        summary_activation=None, summary_first_dropout=0.0, summary_proj_to_labels=True, summary_type="cls_index",
+        summary_use_proj=True, use_cache=True, use_flash_attn=True, use_xentropy=True, torch_dtype="float32",
+        model_type="nomic_bert", architectures=["NomicBertForPreTraining"], bos_token_id=None, eos_token_id=None,
+        auto_map={"AutoModel": "modeling_hf_nomic_bert.NomicBertModel"})
+    config.clear()
+    config.update(own)
+
+
+def own_nomic_names(tensors):
+    """Their names, without biases in the head."""
+    for name in list(tensors):
+        tensor = tensors.pop(name)
+        if not name.startswith("cls.") or "layer_norm" in name or name.endswith("weight"):
+            tensors[name.replace("nomic_bert.", "bert.")] = tensor
+
 
 CASES = [
     Case("bert", tr.BertForMaskedLM, BERT, pos=True),
@@ -323,7 +353,8 @@ CASES = [
     Case("olmoe", tr.OlmoeForCausalLM, grown(
         DECODER, num_experts=5, num_experts_per_tok=3, intermediate_size=7, attention_bias=True)),
     Case("olmoe_normalized", tr.OlmoeForCausalLM, grown(
-        DECODER, num_hidden_layers=1, num_experts=3, num_experts_per_tok=2, intermediate_size=10, norm_topk_prob=True)),
+        DECODER, num_hidden_layers=1, num_experts=3, num_experts_per_tok=2, intermediate_size=10, norm_topk_prob=True,
+        clip_qkv=0.6)),
     Case("gpt_oss", tr.GptOssForCausalLM, grown(
         DECODER, head_dim=8, num_local_experts=4, num_experts_per_tok=2, intermediate_size=7, sliding_window=4,
         swiglu_limit=0.6)),
@@ -339,12 +370,18 @@ CASES = [
     Case("eurobert_bias", tr.EuroBertForMaskedLM, grown(
         DECODER, num_hidden_layers=1, attention_bias=True, mlp_bias=True, mask_token_id=3, tie_word_embeddings=True)),
     Case("nomic_bert", tr.NomicBertForMaskedLM, BERT),
+    Case("nomic_bert_own", tr.NomicBertForMaskedLM, grown(
+        BERT, layer_norm_eps=1e-3, rope_parameters=dict(rope_type="default", rope_theta=200.0)),
+        other_config=own_nomic, tensors_edit=own_nomic_names, zeroed=("transform.dense.bias", "predictions.bias")),
     Case("longformer", tr.LongformerForMaskedLM, grown(ROBERTA, attention_window=[4, 8]), pos=True),
     Case("longformer_headless", tr.LongformerModel, grown(
         ROBERTA, num_hidden_layers=1, attention_window=6, type_vocab_size=2)),
     # Texts of 20 tokens are full attention.
     Case("big_bird", tr.BigBirdForMaskedLM, grown(
         BERT, max_position_embeddings=32, block_size=4, num_random_blocks=0), pos=True),
+    # Texts of more than 14 tokens are read in blocks.
+    Case("big_bird_long", tr.BigBirdForMaskedLM, grown(
+        BERT, max_position_embeddings=40, block_size=2, num_random_blocks=1), pos=True, by_batch=True),
     Case("big_bird_full", tr.BigBirdForMaskedLM, grown(
         BERT, num_hidden_layers=1, attention_type="original_full", use_bias=False, rescale_embeddings=True, hidden_act="relu")),
     Case("fnet", tr.FNetForMaskedLM, FNET, by_batch=True),

@@ -6,6 +6,7 @@ whatever the model's dtype; `doubled` replaces these casts. Only tables that are
 built (inverse rotary frequencies, sinusoids) keep the float32 values that users get.
 """
 
+import copy
 import contextlib
 import json
 import sys
@@ -142,8 +143,8 @@ def first_row(config):
 def forward(model, arguments, double):
     """Of T5 the encoder alone."""
     model = model.encoder if model.config.model_type == "t5" else model
-    if model.config.model_type == "big_bird":  # as it does itself for short texts, but then nobody records weights
-        model.base_model.set_attention_type("original_full")
+    if model.config.model_type == "big_bird":
+        model = with_big_bird_attention(model, arguments)
     with torch.no_grad(), doubled(double):
         output = model(**arguments, output_hidden_states=True, output_attentions=True)
         decoder = getattr(model.base_model, "decoder", None)
@@ -153,7 +154,28 @@ def forward(model, arguments, double):
             decoder.project_out = project_out
         if model.config.model_type == "longformer":
             output.attentions = [whole_rows(w) for w in output.attentions]
+        if model.config.model_type == "big_bird" and model.base_model.attention_type == "block_sparse":
+            output.attentions = [summed_blocks(w, model.config, arguments["input_ids"].shape[1]) for w in output.attentions]
         return output
+
+
+def with_big_bird_attention(model, arguments):
+    """A copy with the attention that it gives itself for this text, but from its first run on, so that weights are recorded."""
+    model = copy.deepcopy(model)
+    config, length = model.config, arguments["input_ids"].shape[1]
+    if length <= (5 + 2 * config.num_random_blocks) * config.block_size:
+        model.base_model.set_attention_type("original_full")
+    return model
+
+
+def summed_blocks(weights, config, length):
+    """BigBird's weights without the padding that fills its last block. Each of the copies of its first block, which stand
+    for random ones, has the weight that it returns once."""
+    size = config.block_size
+    weights = weights.clone()
+    last = (length - 1) // size * size
+    weights[:, :, size:last, :size] *= 1 + config.num_random_blocks
+    return weights[:, :, :length, :length]
 
 
 def whole_rows(bands):

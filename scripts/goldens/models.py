@@ -36,20 +36,29 @@ def build(folder, case):
     """Saves a random model, and loads it in float32 and float64."""
     model = case.model_class(case.model_class.config_class(**case.fields))
     runs.randomise(model, case.name, STD)
+    for name, parameter in model.named_parameters():
+        if name.endswith(case.zeroed):
+            parameter.data.zero_()
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     if case.config_edit:
-        path = folder / "config.json"
-        config = json.loads(path.read_text())
-        case.config_edit(config)
-        path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+        edit_config(folder, case.config_edit)
     models = [runs.load(folder, case.model_class, dtype) for dtype in (torch.float32, torch.float64)]
+    if case.other_config:
+        edit_config(folder, case.other_config)
     if case.tensors_edit:  # after loading, so that what is expected does not depend on the names
         path = folder / "model.safetensors"
         tensors = safetensors.torch.load_file(path)
         case.tensors_edit(tensors)
         safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
     return models
+
+
+def edit_config(folder, edit):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    edit(config)
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
 
 
 def make(case):

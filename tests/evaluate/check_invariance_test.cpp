@@ -79,8 +79,9 @@ TEST_CASE("padding changes no real row of any family") {
       REQUIRE(report.rows.size() >= (design.head.shifted ? 2 : 3));
       CHECK(report.rows[0].rows == 9);
       // A convolution reads its neighbours whatever the mask says; angles that depend on the length
-      // of the text change with it.
-      CHECK(report.clean() == (design.convolution_size == 0 && model::long_from(design) == 0));
+      // of the text change with it, and so does which block is the last one.
+      CHECK(report.clean() == (design.convolution_size == 0 && model::long_from(design) == 0 &&
+                               one.name != "big_bird_long"));
       if (design.convolution_size == 0) continue;
       CHECK(report.rows[0].first->layer == 1);
       CHECK(report.rows[0].first->position == 8);

@@ -3,13 +3,17 @@
 #include "evaluate/write/unmask.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -159,6 +163,69 @@ TEST_CASE("orders and times against the loops of LLaDA and Dream over other mode
     }
   }
   CHECK(compared > 500);
+}
+
+TEST_CASE("order_temperature: places are drawn by the softmax of what ranks them") {
+  const FakeModel model(HeadKind::kMasked);
+  const MaskedText text = blank_text(0, {2, 5, 7}, 3);
+  std::vector<double> top, margin, entropy;
+  for (Index place = 3; place < 6; ++place) {
+    std::vector<double> p = fake_at(text.sentence.ids, place);
+    double minus_entropy = 0;
+    for (double& x : p) {
+      if (x != kNever) minus_entropy += x * std::exp(x);
+      x = std::exp(x);
+    }
+    std::ranges::sort(p, std::greater<>());
+    top.push_back(p[0]);
+    margin.push_back(p[0] - p[1]);
+    entropy.push_back(minus_entropy);
+  }
+  UnmaskOptions options = unmask_options_of(3);
+  options.num_return_sequences = 6000;
+  for (const auto& [order, ranks] : {std::pair(UnmaskOrder::kConfidence, top),
+                                     {UnmaskOrder::kMargin, margin},
+                                     {UnmaskOrder::kEntropy, entropy}}) {
+    options.order = order;
+    options.order_temperature = 0.2;
+    // Which place came first: the log-probabilities of the texts tell the orders apart, as all
+    // tokens are the most probable ones.
+    std::array<double, 3> of_place{}, weights{};
+    std::map<std::int64_t, std::size_t> first_of;
+    for (std::size_t first = 0; first < 3; ++first) {
+      weights[first] = std::exp(ranks[first] / 0.2);
+      std::array<std::size_t, 3> others{first, (first + 1) % 3, (first + 2) % 3};
+      for (int swapped = 0; swapped < 2; ++swapped) {
+        std::swap(others[1], others[2]);
+        std::vector<TokenId> ids = text.sentence.ids;
+        double sum = 0;
+        for (const std::size_t place : others) {
+          const auto p = fake_at(ids, static_cast<Index>(3 + place));
+          const auto best = std::ranges::max_element(p);
+          ids[3 + place] = static_cast<TokenId>(best - p.begin());
+          sum += *best;
+        }
+        CHECK(first_of.emplace(std::llround(sum * 1e9), first).second);
+      }
+    }
+    for (const Generated& g : unmask(model, {&text, 1}, options))
+      ++of_place[first_of.at(std::llround(g.log_probability * 1e9))];
+    const double whole = weights[0] + weights[1] + weights[2];
+    double chi = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double expected = 6000 * weights[i] / whole;
+      chi += (of_place[i] - expected) * (of_place[i] - expected) / expected;
+    }
+    CHECK(chi < 13.8);  // 0.999 at 2 degrees of freedom
+
+    // Nearly without a temperature: the order without draws.
+    options.order_temperature = 1e-6;
+    const std::vector<Generated> cold = unmask(model, {&text, 1}, options);
+    options.order_temperature = 0;
+    const std::vector<Generated> usual = unmask(model, {&text, 1}, options);
+    CHECK(cold.front().ids == usual.front().ids);
+    CHECK(cold.front().log_probability == usual.front().log_probability);
+  }
 }
 
 TEST_CASE("shuffled: as many at every step, at places that the seed decides") {

@@ -263,6 +263,21 @@ TEST_CASE("seeded masks are the same each time and differ between seeds") {
   }
 }
 
+TEST_CASE("bigbird: all of a text of up to `full` tokens, longer ones in blocks") {
+  for (const Index n : {1, 5, 11})
+    CHECK(to_bits(zoo_mask("bigbird(2,0,full=11)", n)).count() == n * n);
+  // The last block has one token.
+  CHECK(to_bits(zoo_mask("bigbird(2,0,full=12)", 13)) == to_bits(zoo_mask("bigbird(2,0)", 13)));
+  const Mask mask = zoo_mask("bigbird(2,0,full=12)", 13);
+  check_derived(mask);
+  for (Index i = 0; i < 13; ++i) {
+    for (Index j = 0; j < 13; ++j) {
+      const bool global = i < 2 || j < 2 || i == 12 || j == 12;
+      CHECK(mask.allows(i, j) == (global || std::abs(i / 2 - j / 2) <= 1));
+    }
+  }
+}
+
 TEST_CASE("disco rows see between one and all of the others, never themselves") {
   const Mask mask = zoo_mask("disco(5)", 40);
   for (Index i = 0; i < 40; ++i) {

@@ -249,8 +249,13 @@ class Plain {
       return y;
     }
     const double most = design_.clip_qkv;
-    M y = attention(own, head_normed(design_, clipped(most, dense(x, own.query)), own.query_norm),
-                    head_normed(design_, clipped(most, dense(m, own.key)), own.key_norm),
+    const auto bounded = [&](M projected, const NormWeights<double>& norm) {
+      if (design_.clip_after_norms)
+        return clipped(most, head_normed(design_, std::move(projected), norm));
+      return head_normed(design_, clipped(most, std::move(projected)), norm);
+    };
+    M y = attention(own, bounded(dense(x, own.query), own.query_norm),
+                    bounded(dense(m, own.key), own.key_norm),
                     clipped(most, dense(m, own.value)).view(), design_.num_attention_heads,
                     design_.num_key_value_heads);
     scale(y, own.head_scale);

@@ -373,6 +373,8 @@ TEST_CASE("layers of the zoo: talking heads, previous scores, norms, sizes") {
            R"("clip_qkv": 0.3, "num_key_value_heads": 1, "streams": "fixed_keys")",
            R"("clip_qkv": 0.5, "query_key_norm": "width", "talking_heads": "both",
               "attn_logit_softcapping": 1)",
+           R"("clip_qkv": 0.6, "clip_after_norms": true, "query_key_norm": "width",
+              "position": "rope")",
            R"("norm_placement": "rezero", "residual_multiplier": 0.4)",
            R"("norm_placement": "sandwich", "residual_multiplier": 1.4, "norm_weight_offset": 1)",
            R"("attn_logit_softcapping": 0.5, "normalizer": "log_n", "embedding_scale": 3)",
@@ -439,6 +441,7 @@ TEST_CASE("windows and angles by layer are saved as they are") {
            R"("norm_weights": false, "norm_weight_offset": 1)",
            R"("query_key_norm": "head", "mixer": "fnet")",
            R"("clip_qkv": 1, "layer_kind": "gated_attention")",
+           R"("clip_qkv": 1, "clip_after_norms": true)",
            R"("query_key_norm": "all")",
        }) {
     CAPTURE(members);

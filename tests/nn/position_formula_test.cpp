@@ -1,10 +1,13 @@
 // Position schemes against the formulas of their papers.
+#include <cmath>
 #include <numbers>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "kernel/rotary.hpp"
 #include "nn/position/buckets.hpp"
+#include "nn/position/score_terms.hpp"
 #include "nn/position_scored.hpp"
 
 namespace masque::test {
@@ -150,6 +153,27 @@ TEST_CASE("alibi and t5: what they add is theirs, and the scale of scores") {
       return found.product(h, i, j) + found.in.parameters[0].view().at(bucket, h);
     });
   }
+}
+
+TEST_CASE("repeated blocks: keys of the first block count more often, for queries in between") {
+  // Blocks 0-2, 3-5, 6-8 and 9; a query of the first, two in between, one of the last.
+  const std::vector<Index> keys{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const std::vector<Index> queries{2, 3, 8, 9};
+  const auto terms = nn::repeated_block_terms<double>(3, 4, {queries, keys});
+  const auto head = terms->bias()->head(0, {}, {});
+  Matrix<double> scores = Matrix<double>::zero(4, 10);
+  head->add({0, 4}, {0, 10}, scores.view());
+  for (Index i = 0; i < 4; ++i) {
+    for (Index j = 0; j < 10; ++j)
+      CHECK(scores.view().at(i, j) == ((i == 1 || i == 2) && j < 3 ? std::log(5.0) : 0));
+  }
+  Matrix<double> part = Matrix<double>::zero(2, 3);
+  head->add({2, 4}, {2, 5}, part.view());
+  for (Index i = 0; i < 2; ++i) {
+    for (Index j = 0; j < 3; ++j)
+      CHECK(part.view().at(i, j) == (i == 0 && j == 0 ? std::log(5.0) : 0));
+  }
+  CHECK(terms->bias_gradient() == nullptr);
 }
 
 TEST_CASE("kerple and sandwich: their kernels of the distance") {

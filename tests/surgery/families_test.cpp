@@ -181,6 +181,20 @@ TEST_CASE("of the family masque config.json says whether there is a head, and wh
   }
 }
 
+TEST_CASE("the number of positions in config.json counts as before: rows, or positions alone") {
+  for (const char* name : {"bert", "roberta", "mpnet", "esm_absolute", "opt", "opt_narrow",
+                           "longformer", "big_bird", "gpt2", "electra_generator"}) {
+    CAPTURE(name);
+    const TempFolder folder;
+    PositionsRequest request;
+    request.positions = 33;
+    request.how = "last";
+    const std::string out = folder / "out";
+    resize_positions(fmt::format("{}/{}", kModels, name), out, request);
+    CHECK(load_model<float>(out).design.max_position_embeddings == 33);
+  }
+}
+
 TEST_CASE("a model without a table of positions says so") {
   const TempFolder folder;
   PositionsRequest request;

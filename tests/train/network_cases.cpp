@@ -179,6 +179,15 @@ std::vector<NetworkCase> network_cases() {
       d.mask = DefaultMask::kOthers;
     });
   }
+  for (const QueryKeyNorm norm :
+       {QueryKeyNorm::kHead, QueryKeyNorm::kEachHead, QueryKeyNorm::kWidth}) {
+    add("bounds after norms of queries and keys", [&](Design& d) {
+      d.query_key_norm = norm;
+      d.clip_qkv = 0.7;
+      d.clip_after_norms = true;
+      d.num_key_value_heads = 1;
+    });
+  }
   add("bounds of queries, keys and values", [](Design& d) { d.clip_qkv = 0.3; });
   add("bounds, two streams", [&](Design& d) {
     d.clip_qkv = 0.3;

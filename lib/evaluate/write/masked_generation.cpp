@@ -114,6 +114,7 @@ UnmaskOptions unmask_options(const MaskedGenerateOptions& options) {
   UnmaskOptions out;
   out.order = unmask_order(options.how).value();
   out.times = options.times;
+  out.order_temperature = options.order_temperature;
   out.iterations = options.unmask_iterations;
   out.block_size = options.block_size;
   out.sampling = options.sampling;

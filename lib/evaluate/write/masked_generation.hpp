@@ -55,6 +55,7 @@ struct MaskedGenerateOptions {
   Index burn_in = 0;
   Index iterations = 10;  ///< kMaskPredict: T, at least 1
   // Ways with an unmask_order():
+  double order_temperature = 0;            ///< UnmaskOptions::order_temperature
   Index unmask_iterations = 0;             ///< UnmaskOptions::iterations
   Index block_size = 0;                    ///< UnmaskOptions::block_size
   UnmaskTimes times = UnmaskTimes::kEven;  ///< UnmaskOptions::times

@@ -77,8 +77,12 @@ ChosenToken choose(std::span<const double> given, Index mask, const MaskedPass& 
   const double uniform = pass.sampling.do_sample ? pass.uniform(mask) : 0;
   const TokenId token = choose_token(logits, pass.sampling, uniform);
   const double log = logits[static_cast<std::size_t>(token)] - whole;
-  if (!ranks) return {token, log, log};
-  return {token, log, rank_of(all, whole, log, mask, pass)};
+  const double rank = ranks ? rank_of(all, whole, log, mask, pass) : log;
+  if (pass.kept == 0 || pass.rank_temperature == 0) return {token, log, rank};
+  // The largest of such sums are draws without replacement: Kool et al. 2019, arXiv:1903.06059.
+  const double confidence = ranks ? rank : std::exp(log);
+  const double gumbel = -std::log(-std::log(pass.rank(mask)));
+  return {token, log, confidence / pass.rank_temperature + gumbel};
 }
 
 void choose_at(std::size_t row, std::span<const double> logits, const MaskedWriterOptions& options,

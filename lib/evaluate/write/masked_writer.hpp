@@ -63,8 +63,13 @@ struct MaskedPass {
   /// first, of equal ones the first mask. The others stay masks. 0: all, from left to right.
   Index kept = 0;
   TokenRank kept_by = TokenRank::kProbability;  ///< used with `kept` alone
-  std::function<double(Index mask)> rank = {};  ///< of kUniform: what a mask is ranked by
-  SamplingOptions sampling;                     ///< how a token is chosen
+  /// A number in [0, 1) for each mask. Of kUniform: what it is ranked by.
+  std::function<double(Index mask)> rank = {};
+  /// Above 0: the `kept` tokens are drawn by `rank` instead, one after the other without
+  /// replacement, with probabilities ∝ exp(c / rank_temperature), c what they would be ranked by
+  /// (the probability itself). Not with kUniform. Dream's alg_temp.
+  double rank_temperature = 0;
+  SamplingOptions sampling;  ///< how a token is chosen
   /// The number in [0, 1) that decides the token of a mask: used with sampling.do_sample alone.
   std::function<double(Index mask)> uniform = {};
 };

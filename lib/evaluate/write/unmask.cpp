@@ -84,6 +84,11 @@ class UnmaskSchedule {
     return kLast - distance * static_cast<float>(steps - step);
   }
 
+  /// Whether `order` has what order_temperature divides.
+  static bool draws_places(UnmaskOrder order) {
+    return order != UnmaskOrder::kShuffled && order != UnmaskOrder::kRandom;
+  }
+
   static TokenRank rank_of(UnmaskOrder order) {
     switch (order) {
       case UnmaskOrder::kMargin: return TokenRank::kMargin;
@@ -110,7 +115,8 @@ class UnmaskSchedule {
       pass.kept_by = rank_of(options_.order);
       if (pass.kept == 0) pass.masks.clear();
     }
-    if (options_.order == UnmaskOrder::kShuffled) pass.rank = chance;
+    pass.rank = chance;
+    if (draws_places(options_.order)) pass.rank_temperature = options_.order_temperature;
     pass.uniform = draws("unmask token", draft, at);
     return pass;
   }

@@ -42,6 +42,10 @@ NameTable<UnmaskTimes> unmask_times_names();
 struct UnmaskOptions {
   UnmaskOrder order = UnmaskOrder::kConfidence;  ///< which masks come first
   UnmaskTimes times = UnmaskTimes::kEven;        ///< when
+  /// Above 0, of kConfidence, kMargin and kEntropy: the places of a step are drawn, with
+  /// probabilities ∝ exp(c / order_temperature), c the probability, the margin or −entropy (Dream's
+  /// alg_temp). 0: those of the largest c.
+  double order_temperature = 0;
   /// Steps of a block; 0: as many as it has masks. A step at which no mask gets its token costs
   /// nothing.
   Index iterations = 0;

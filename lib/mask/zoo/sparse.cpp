@@ -73,16 +73,20 @@ const MaskKind kLongformer{"longformer",
 const MaskRegistration kLongformerRegistration{kLongformer};
 
 // Blocks of b tokens: a window of three, the first and the last one global (row and column), r
-// random others a row.
+// random others a row. transformers' model reads texts of up to `full` tokens under full attention.
 const MaskKind kBigbird{
     "bigbird",
-    {{"b", MaskParameterKind::kCount, {}, 1}, {"r"}, {"seed", MaskParameterKind::kSeed, 0.0}},
+    {{"b", MaskParameterKind::kCount, {}, 1},
+     {"r"},
+     {"seed", MaskParameterKind::kSeed, 0.0},
+     {"full", MaskParameterKind::kCount, 0.0}},
     "blocks of b positions: a window of 3 blocks, the first and last block global, r random blocks "
-    "per row",
+    "per row; up to n = full all",
     "BigBird, Zaheer et al. 2020, arXiv:2007.14062 (internal transformer construction)",
     "",
     "bigbird(2,1,1)",
     [](const MaskValues& v, Lengths l) {
+      if (l.queries <= v.count("full")) return band(l, -kUnbounded, kUnbounded);
       const Index size = v.count("b");
       const Index blocks = divide_up(l.queries, size);
       const Lengths small{blocks, blocks};

@@ -420,6 +420,7 @@ void add_attention(const Design& design, ConfigText& to) {
   add_windows(design, to);
   to.member("query_key_norm", word_of(kQueryKeyNorms, design.query_key_norm));
   if (design.clip_qkv > 0) to.member("clip_qkv", design.clip_qkv);
+  if (design.clip_after_norms) to.member("clip_after_norms", true);
   if (design.score_cap > 0) to.member("attn_logit_softcapping", design.score_cap);
   to.member("normalizer", design.normalizer.text());
   to.member("attention_scale", design.attention_scale);

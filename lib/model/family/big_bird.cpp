@@ -1,7 +1,6 @@
 // BigBird: BERT with blocks of attention in long texts. Zaheer 2020, arXiv:2007.14062. In texts of
-// up to (5 + 2 r) blocks, r of them random, transformers computes full attention; longer ones are
-// refused.
-#include <algorithm>
+// up to (5 + 2 r) blocks, r of them random, transformers computes full attention. In longer ones it
+// draws random blocks only while it trains; else each of them is the first block once more.
 #include <cmath>
 #include <string>
 
@@ -22,10 +21,11 @@ ModelPlan make_plan(const FamilyConfig& config) {
     design.embedding_scale = std::sqrt(static_cast<double>(design.hidden_size));
   const std::string type = config.text("attention_type", "block_sparse");
   if (type == "block_sparse") {
-    const Index full =
-        (5 + 2 * config.count({"num_random_blocks"}, 3)) * config.size({"block_size"}, 64);
-    design.unused_positions = std::max<Index>(design.max_position_embeddings - full, 0);
-    design.max_position_embeddings -= design.unused_positions;
+    BlockSparseDesign blocks;
+    blocks.block_size = config.size({"block_size"}, 64);
+    blocks.repeats = config.count({"num_random_blocks"}, 3);
+    blocks.full_length = (5 + 2 * blocks.repeats) * blocks.block_size;
+    design.block_sparse = blocks;
   } else if (type != "original_full") {
     config.refuse("attention_type", "\"block_sparse\" or \"original_full\"");
   }
@@ -48,7 +48,7 @@ const Family kFamily{
     .model_types = {"big_bird"},
     .classes = {"BigBird"},
     .heads = {{HeadKind::kMasked, "ForMaskedLM"}},
-    .loads = "BigBird, texts short enough for full attention, with the masked-LM head or without",
+    .loads = "BigBird, with the masked-LM head or without",
     .plan = make_plan,
     .files = {.lm_classes = {"ForPreTraining"}},
 };

@@ -1,10 +1,15 @@
 // Longformer: RoBERTa whose tokens read a window on both sides. Beltagy, Peters and Cohan 2020,
 // arXiv:2004.05150. No token has global attention, as in transformers' masked LM by default; the
-// projections of such tokens are kept.
+// projections of such tokens are kept. Classes that give tokens global attention by themselves are
+// refused.
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "model/encoder_family.hpp"
 
 namespace masque::model {
@@ -34,7 +39,23 @@ void read_attention_windows(Design& design, const FamilyConfig& config) {
   for (LayerDesign& layer : design.layers) layer.window = half;
 }
 
+/// Throws InputError for a class that gives tokens global attention unless it is told which: the
+/// first one, those of a question, those of an answer.
+void check_class(const FamilyConfig& config) {
+  constexpr std::array<std::string_view, 3> kWithGlobal{
+      "ForSequenceClassification", "ForQuestionAnswering", "ForMultipleChoice"};
+  for (const std::string& name : config.raw().architectures()) {
+    const auto is_end = [&](std::string_view end) { return name.ends_with(end); };
+    if (std::ranges::any_of(kWithGlobal, is_end))
+      config.fail("architectures",
+                  fmt::format("{} gives tokens global attention, which is not supported; expected "
+                              "LongformerModel or a class ForMaskedLM or ForTokenClassification",
+                              escape(name)));
+  }
+}
+
 ModelPlan make_plan(const FamilyConfig& config) {
+  check_class(config);
   ModelPlan plan;
   plan.prefix = "longformer.";
   Design& design = plan.design;

@@ -208,7 +208,13 @@ double read_bound(const FamilyConfig& config, std::string_view name) {
 void read_bounds(Design& design, const FamilyConfig& config) {
   design.query_key_norm = read_word(config, "query_key_norm", kQueryKeyNorms, QueryKeyNorm::kNone);
   design.clip_qkv = read_bound(config, "clip_qkv");
+  design.clip_after_norms = config.flag("clip_after_norms", false);
   design.score_cap = read_bound(config, "attn_logit_softcapping");
+  if (design.clip_after_norms &&
+      (design.clip_qkv == 0 || design.query_key_norm == QueryKeyNorm::kNone))
+    config.refuse("clip_after_norms",
+                  fmt::format("false without {} and {}", config.called("clip_qkv"),
+                              config.called("query_key_norm")));
   if (design.layer_kind != LayerKind::kGatedAttention) return;
   if (design.query_key_norm != QueryKeyNorm::kNone)
     config.refuse("query_key_norm", "\"none\" with gated attention");

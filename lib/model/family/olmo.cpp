@@ -33,8 +33,10 @@ ModelPlan make_mixture_plan(const FamilyConfig& config) {
                                   .norm_epsilon = 1e-5});
   set_angles(design, config, whole_heads());
   design.query_key_norm = QueryKeyNorm::kWidth;
-  // Its class bounds queries and keys after their norms; no published model does.
-  if (config.has("clip_qkv")) config.refuse("clip_qkv", "null");
+  if (config.has("clip_qkv")) {
+    design.clip_qkv = config.positive("clip_qkv", 1);
+    design.clip_after_norms = true;
+  }
   set_experts(design, config, all_layers(design, true), {"num_experts", "num_local_experts"}, 64, 8,
               design.intermediate_size);
   design.experts->normalized = config.flag("norm_topk_prob", false);

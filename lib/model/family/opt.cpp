@@ -37,10 +37,12 @@ Design read_design(const FamilyConfig& config) {
 }
 
 /// OPT-350m: the word table is narrower than the states, and so is what its matrix reads. Last
-/// states are those in front of project_out, which belongs to the head.
+/// states are those in front of project_out, which belongs to the head. transformers' class without
+/// a head has it too: its files are opened with the head, as nothing else is missing.
 void add_projections(ModelPlan& plan) {
   plan.rows.push_back({"~decoder.project_in", {Role::kEmbeddingProjection}, Parts::kWeight});
   HeadPlan& head = plan.heads.front();
+  head.evidence = "~decoder.project_out.weight";
   head.design.transform = true;
   head.design.activation = kernel::Activation::kNone;
   head.rows = {{"~decoder.project_out", {Role::kHeadTransform}, Parts::kWeight}};
@@ -86,7 +88,8 @@ const Family kFamily{
     .classes = {"OPT"},
     .heads = {{HeadKind::kCausal, "ForCausalLM"}},
     .loads =
-        "OPT, with the causal-LM head or without; OPT-350m, whose tables are narrower, with it",
+        "OPT, with the causal-LM head or without; OPT-350m, whose tables are narrower, with it "
+        "alone",
     .plan = make_plan,
     .starts = opt_starts,
     .files = {.wide_configs = {R"("word_embed_proj_dim": 512)"}},

@@ -232,11 +232,12 @@ void bound_and_norm(const Run& run, Index l, LayerMemory<T>& own, const HeadSize
   const bool clips = design.clip_qkv > 0;
   const bool norms = design.query_key_norm != QueryKeyNorm::kNone;
   if (!clips && !norms) return;
-  if (clips) {
+  const auto clip = [&] {
     clip_rows(design.clip_qkv, projected.query);
     if (projected.made) clip_rows(design.clip_qkv, projected.key);
     if (projected.made) clip_rows(design.clip_qkv, projected.value);
-  }
+  };
+  if (clips && !design.clip_after_norms) clip();
   if constexpr (Run::kKeeps) {
     for (const auto& [from, to] :
          {std::pair(projected.query, &own.raw_query), std::pair(projected.key, &own.raw_key)})
@@ -250,6 +251,7 @@ void bound_and_norm(const Run& run, Index l, LayerMemory<T>& own, const HeadSize
   };
   norm(run.layer(l).query_norm, projected.query);
   if (projected.made) norm(run.layer(l).key_norm, projected.key);
+  if (clips && design.clip_after_norms) clip();
 }
 
 /// run.memory(l, stream).sum ← the attention block of layer `l`, with its output projection.

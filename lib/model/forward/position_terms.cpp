@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "model/chunk.hpp"
+#include "model/masks.hpp"
 
 namespace masque::model {
 
@@ -67,13 +68,17 @@ std::unique_ptr<nn::PositionTerms<T>> position_terms(const Design& design,
       terms.scale = design.attention_scale;
       return nn::disentangled_terms(terms, inputs.positions);
     }
-    default: return nullptr;
+    default: break;
   }
+  const BlockSparseDesign* blocks = inputs.blocks;
+  if (blocks == nullptr || std::ssize(inputs.positions.keys) <= blocks->full_length) return nullptr;
+  return nn::repeated_block_terms<T>(blocks->block_size, blocks->repeats, inputs.positions);
 }
 
 bool has_position_terms(const Design& design) {
   return !design.variants.position.empty() || design.position == PositionType::kT5 ||
-         design.position == PositionType::kXlnet || design.position == PositionType::kDisentangled;
+         design.position == PositionType::kXlnet ||
+         design.position == PositionType::kDisentangled || sparse_blocks(design) != nullptr;
 }
 
 nn::PositionIds counted_positions(Index begin, Index end,

@@ -28,6 +28,8 @@ struct PositionInputs {
   std::span<const MatrixView<const T>> parameters;  ///< as `scheme` lists them
   std::span<const MatrixView<T>> gradients;         ///< by the parameters; empty: none are wanted
   std::optional<std::uint64_t> draw;                ///< number of a random draw of positions
+  /// What is read in blocks (LayerMasks::sparse()); nullptr: nothing.
+  const BlockSparseDesign* blocks = nullptr;
   // T5 and MPNet
   MatrixView<const T> table;  ///< (buckets, heads)
   MatrixView<T> d_table;      ///< its gradient

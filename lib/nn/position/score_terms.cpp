@@ -194,4 +194,65 @@ template std::unique_ptr<PositionTerms<double>> disentangled_terms(const Disenta
 template std::unique_ptr<PositionTerms<std::complex<double>>> disentangled_terms(
     const DisentangledTerms<std::complex<double>>&, PositionIds);
 
+// BigBird.
+
+namespace {
+
+/// The terms of a head, the same for all.
+template <class T>
+class RepeatedBlockBias final : public HeadBias<T> {
+ public:
+  RepeatedBlockBias(Index block_size, Index repeats, PositionIds positions)
+      : block_size_(block_size),
+        last_block_((std::ssize(positions.keys) - 1) / block_size),
+        term_(static_cast<T>(std::log1p(static_cast<double>(repeats)))),
+        queries_(positions.queries) {}
+
+  void add(mask::Range queries, mask::Range keys, MatrixView<T> scores) const override {
+    const Index repeated = std::min(keys.end, block_size_) - keys.begin;
+    if (repeated <= 0) return;
+    for (Index i = 0; i < queries.size(); ++i) {
+      const Index block = queries_[static_cast<std::size_t>(queries.begin + i)] / block_size_;
+      if (block == 0 || block == last_block_) continue;
+      for (Index j = 0; j < repeated; ++j) scores.at(i, j) += term_;
+    }
+  }
+
+ private:
+  Index block_size_;
+  Index last_block_;
+  T term_;
+  std::span<const Index> queries_;
+};
+
+/// They have no parameters, and no gradient goes to queries and keys.
+template <class T>
+class RepeatedBlockTerms final : public PositionTerms<T>, public ScoreBias<T> {
+ public:
+  explicit RepeatedBlockTerms(const RepeatedBlockBias<T>& bias) : bias_(bias) {}
+  const ScoreBias<T>* bias() const override { return this; }
+  std::unique_ptr<HeadBias<T>> head(Index /*head*/, MatrixView<const T> /*query*/,
+                                    MatrixView<const T> /*key*/) const override {
+    return std::make_unique<RepeatedBlockBias<T>>(bias_);
+  }
+
+ private:
+  RepeatedBlockBias<T> bias_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<PositionTerms<T>> repeated_block_terms(Index block_size, Index repeats,
+                                                       PositionIds positions) {
+  MASQUE_CHECK(block_size > 0 && repeats >= 0);
+  return std::make_unique<RepeatedBlockTerms<T>>(
+      RepeatedBlockBias<T>(block_size, repeats, positions));
+}
+
+template std::unique_ptr<PositionTerms<float>> repeated_block_terms(Index, Index, PositionIds);
+template std::unique_ptr<PositionTerms<double>> repeated_block_terms(Index, Index, PositionIds);
+template std::unique_ptr<PositionTerms<std::complex<double>>> repeated_block_terms(Index, Index,
+                                                                                   PositionIds);
+
 }  // namespace masque::nn

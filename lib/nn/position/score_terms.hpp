@@ -1,4 +1,5 @@
-// Position terms of scores that models have, with their gradients: ALiBi, T5, XLNet and DeBERTa.
+// Position terms of scores that models have, with their gradients: ALiBi, T5, XLNet, DeBERTa
+// and BigBird.
 // Loaded models, training and the schemes of those names are made from them.
 #pragma once
 
@@ -77,5 +78,13 @@ std::pair<Index, Index> disentangled_rows(const DisentangledTerms<T>& terms, Pos
 template <class T>
 std::unique_ptr<PositionTerms<T>> disentangled_terms(const DisentangledTerms<T>& terms,
                                                      PositionIds positions);
+
+/// BigBird in transformers: log(1 + `repeats`) for the keys of the first `block_size` tokens and
+/// queries of other blocks than the first and the last, as if these keys occurred that often more.
+/// `positions` count from 0, without gaps, those of keys from the first token to the last. The
+/// arrays of `positions` are borrowed. Zaheer 2020, arXiv:2007.14062.
+template <class T>
+std::unique_ptr<PositionTerms<T>> repeated_block_terms(Index block_size, Index repeats,
+                                                       PositionIds positions);
 
 }  // namespace masque::nn

@@ -9,7 +9,11 @@
 #include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json/json.hpp"
 #include "base/string/comma_list.hpp"
+#include "model/family.hpp"
+#include "model/family_config.hpp"
+#include "model/known_keys.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/tensor_stats.hpp"
 #include "surgery/convert/aliases.hpp"
@@ -48,6 +52,24 @@ void check_head(const store::Checkpoint& checkpoint, const EmbeddingTable& table
         fmt::format("the config says that the output head is untied, but '{}' is not stored",
                     table.decoder_weight));
   }
+}
+
+/// Throws InputError where a model of this `config` has an output matrix of its own whatever the
+/// config says of ties, or other options that do not go with a tied one.
+void check_can_tie(const store::ModelConfig& config, const EmbeddingTable& table) {
+  if (config.model_type().empty()) return;
+  const store::ModelConfig tied = store::ModelConfig::parse(
+      set_json_member(config.text(), {table.tie_field()}, "true"), config.path());
+  const model::ModelPlan plan =
+      model::read_plan(model::choose_family(tied, ""), model::FamilyConfig(tied));
+  const auto is_tied = [](const model::HeadPlan& head) {
+    return !model::has_one_number(head.design.kind) && head.design.tied;
+  };
+  if (std::ranges::any_of(plan.heads, is_tied)) return;
+  throw InputError(config.path(),
+                   fmt::format("the output head of {} always has a matrix of its own: it cannot "
+                               "be tied",
+                               table.family->name));
 }
 
 /// |a − b|, infinite instead of NaN.
@@ -204,6 +226,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
                                        "untied one: it cannot be tied",
                                        table.family->name));
     }
+    if (edited.config && table.can_untie) check_can_tie(*edited.config, table);
     edited.edit.remove(decoder->name);
     report.removed.push_back(decoder->name);
     remove_copies(edited, *table.family, report);

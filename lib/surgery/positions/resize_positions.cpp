@@ -101,10 +101,11 @@ void check_number(const PositionExtension& way, const PositionsRequest& request,
       escape(request.how), before, hint));
 }
 
-/// The sizes in config.json. Without any of its names the family's default would count: it gets the
-/// first one then.
-void set_sizes(EditedCheckpoint& edited, const model::FamilyNames* family, std::uint64_t before,
-               std::uint64_t after, std::vector<std::string>& notes) {
+/// The sizes in config.json, which are rows of the table, or in some families (OPT) positions:
+/// rows but the first `offset`. Without any of its names the family's default would count: it gets
+/// the first one then.
+void set_sizes(EditedCheckpoint& edited, const model::FamilyNames* family, std::uint64_t offset,
+               std::uint64_t before, std::uint64_t after, std::vector<std::string>& notes) {
   std::vector<std::string_view> names(kUsualFields.begin(), kUsualFields.end());
   std::string_view first;
   if (family != nullptr) first = family->position_field;
@@ -123,6 +124,10 @@ void set_sizes(EditedCheckpoint& edited, const model::FamilyNames* family, std::
     const auto value = edited.config->size(name);
     if (!value) continue;
     found = true;
+    if (offset > 0 && *value + offset == before) {
+      edited.edit.set_config(name, fmt::format("{}", after - offset));
+      continue;
+    }
     if (*value != before) {
       notes.push_back(
           fmt::format("config.json: {} was {}, but the table had {} rows", name, *value, before));
@@ -195,7 +200,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
   if (positions.family != nullptr) {
     resize_position_buffers(edited.edit, *positions.family, rows, after, report.notes);
   }
-  set_sizes(edited, positions.family, rows, after, report.notes);
+  set_sizes(edited, positions.family, report.offset, rows, after, report.notes);
   resize_text_limits(edited.edit, report.positions_before, request.positions, report.notes);
   match_vocab_size(edited.edit, edited.config, report.notes);
   finish_edit(edited, out, request, report);

@@ -40,15 +40,18 @@ const std::string* text_member(const JsonValue& json, const char* name) {
                                                                                   : nullptr;
 }
 
-/// The class of its own that "auto_map" of tokenizer_config.json names; nullptr if none.
+/// The class of its own that "auto_map" of tokenizer_config.json names; nullptr if none, and if it
+/// is one that is known: code is never run.
 const JsonValue* own_code(const JsonValue& settings) {
   const JsonValue* map = settings.find("auto_map");
   if (map == nullptr) return nullptr;
   const JsonValue* classes = map->is(JsonKind::kObject) ? map->find("AutoTokenizer") : map;
   if (classes == nullptr) return nullptr;
-  if (classes->is(JsonKind::kString)) return classes;
-  const auto named = std::ranges::find_if(
-      classes->items, [](const JsonValue& item) { return item.is(JsonKind::kString); });
+  const auto is_unknown = [](const JsonValue& item) {
+    return item.is(JsonKind::kString) && !item.text.ends_with("tokenization_dream.DreamTokenizer");
+  };
+  if (classes->is(JsonKind::kString)) return is_unknown(*classes) ? classes : nullptr;
+  const auto named = std::ranges::find_if(classes->items, is_unknown);
   return named == classes->items.end() ? nullptr : &*named;
 }
 

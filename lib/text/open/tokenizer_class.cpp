@@ -51,6 +51,8 @@ constexpr std::array kClasses{
         "lighton_ocr moss_transcribe_diarize ovis2 qianfan_ocr qwen2_5_omni qwen2_5_vl qwen2_audio "
         "qwen2_moe qwen2_vl qwen3 qwen3_asr qwen3_moe qwen3_next qwen3_omni_moe qwen3_vl "
         "qwen3_vl_moe vibevoice"},
+    // Code in the folders of Dream's authors: a copy of Qwen2Tokenizer.
+    TokenizerClass{"DreamTokenizer", "qwen2", kVocabJson, "Dream"},
     TokenizerClass{"CLIPTokenizer", "clip", kVocabJson,
                    "clip aimv2 clipseg groupvit omdet-turbo oneformer owlv2 owlvit sam3 sam3_video "
                    "xclip"},

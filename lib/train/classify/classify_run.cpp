@@ -414,7 +414,7 @@ ClassifyExamples::ClassifyExamples(const ClassifyTextOptions& options, Classifie
                                    const model::Design& design)
     : pooling_(pooling),
       segments_(design.type_vocab_size > 1),
-      longest_(design.max_position_embeddings),
+      longest_(model::longest_trained(design)),
       tokens_(options.tokens),
       drop_(make_dropping(options.drop, options.seed, options.tokens)) {
   mask_ = options.mask ? mask::parse_open_mask(*options.mask) : model::open_mask(design);

@@ -82,7 +82,7 @@ class RecordTaker {
   /// predicted by the row before it.
   void join(records::Record& record) const {
     std::vector<std::int32_t>& target = record.original.values;
-    for (const std::int32_t id : target) check_original(id);
+    check_ids("original", target);
     if (record.mask || record.pos.present || record.seg.present)
       throw InputError("original without labels cannot be combined with mask, pos or seg");
     // Both begin with the token that begins a text: as in pairs, the target has none.
@@ -116,6 +116,8 @@ class RecordTaker {
     std::vector<std::int32_t> source, target;
     if (record.source.present) {
       source = record.source.values;
+      check_ids("source_ids", source);
+      if (source.empty()) throw InputError("source_ids: no tokens, expected at least one");
       target.assign(record.ids.begin(), record.ids.end());
       if (target.size() < 2) {
         throw InputError("ids: 1 token, expected the one that begins a target and those to predict");
@@ -124,7 +126,7 @@ class RecordTaker {
       source.assign(record.ids.begin(), record.ids.end());
       target = record.original.values;
       if (target.empty()) throw InputError("original: no tokens, expected at least one");
-      for (const std::int32_t id : target) check_original(id);
+      check_ids("original", target);
       target.insert(target.begin(), model::begin_of_target(*options_.source, target.back()));
     }
     check_length(std::max(source.size(), target.size() - 1));
@@ -136,10 +138,12 @@ class RecordTaker {
     record.source.clear();
   }
 
-  void check_original(std::int32_t id) const {
-    if (id < 0 || id >= tokens_.size) {
-      throw InputError(
-          fmt::format("original: id {}, expected from 0 to {}", id, tokens_.size - 1));
+  void check_ids(std::string_view name, std::span<const std::int32_t> ids) const {
+    for (const std::int32_t id : ids) {
+      if (id < 0 || id >= tokens_.size) {
+        throw InputError(
+            fmt::format("{}: id {}, expected from 0 to {}", name, id, tokens_.size - 1));
+      }
     }
   }
 

@@ -96,6 +96,7 @@ typename EncoderRun<T>::Terms EncoderRun<T>::terms(Index l, Stream& stream, cons
   const auto wanted = [&](Index parameter) {
     return gradients ? gradient(parameter) : MatrixView<T>();
   };
+  in.blocks = encoder_.masks_.sparse();
   const LayerTape<T>& tape = memory(l, stream);
   const Index table = map.weight(Role::kRelativeTable);
   in.table = value(table);
@@ -273,9 +274,30 @@ void EncoderRun<T>::bound_and_norm_backward(Index l, const HeadSizes& heads, con
                                             const model::Projected<T>& d_projected,
                                             const model::Projected<T>& d_earlier) {
   const EncoderLayer<T>& own = layer(l);
+  const bool norms = design_.query_key_norm != model::QueryKeyNorm::kNone;
+  // Of what was cut off, which is beyond the bound or has become it.
+  const auto clip_back = [&](MatrixView<const T> x, MatrixView<T> d) {
+    const T bound = static_cast<T>(design_.clip_qkv);
+    for (Index i = 0; i < d.rows; ++i) {
+      for (Index c = 0; c < d.columns; ++c) {
+        if (x.at(i, c) >= bound || x.at(i, c) <= -bound) d.at(i, c) = T{};
+      }
+    }
+  };
   const auto back = [&](const TrainedNorm<T>* norm, MatrixView<const T> x, MatrixView<T> d) {
     if (d.data == nullptr) return;
-    if (norm != nullptr && design_.query_key_norm != model::QueryKeyNorm::kNone) {
+    const bool normed = norm != nullptr && norms;
+    if (normed && design_.clip_qkv > 0 && design_.clip_after_norms) {
+      const MatrixView<T> y = zeros(kDRaw, d.rows, d.columns);
+      Index column = 0;
+      model::for_normed_heads(
+          design_.query_key_norm, heads.head_size, y, [&](MatrixView<T> part, Index first) {
+            norm->forward_columns(first, x.middle_columns(column, part.columns), part);
+            column += part.columns;
+          });
+      clip_back(y, d);
+    }
+    if (normed) {
       const MatrixView<T> d_x = zeros(kDRaw, d.rows, d.columns);
       Index column = 0;
       model::for_normed_heads(
@@ -286,13 +308,7 @@ void EncoderRun<T>::bound_and_norm_backward(Index l, const HeadSizes& heads, con
           });
       kernel::copy_rows<T>(d_x, d);
     }
-    const T bound = static_cast<T>(design_.clip_qkv);
-    for (Index i = 0; design_.clip_qkv > 0 && i < d.rows; ++i) {
-      for (Index c = 0; c < d.columns; ++c) {
-        // What was cut off is the bound itself.
-        if (x.at(i, c) == bound || x.at(i, c) == -bound) d.at(i, c) = T{};
-      }
-    }
+    if (design_.clip_qkv > 0 && !(normed && design_.clip_after_norms)) clip_back(x, d);
   };
   back(&own.query_norm, raw.query, d_projected.query);
   for (const model::Projected<T>* d : {&d_projected, &d_earlier}) {

@@ -273,7 +273,8 @@ class EncoderRun {
   void rotation_backward(Index l, Stream& stream, Stream& source, const HeadSizes& heads,
                          const model::Projected<T>& d_projected,
                          const model::Projected<T>& d_earlier);
-  /// Queries and keys in front of their norms, and values, all within Design::clip_qkv.
+  /// Queries and keys in front of their norms, and values. All are within Design::clip_qkv, unless
+  /// it bounds queries and keys after their norms.
   struct Raw {
     MatrixView<const T> query, key, value;
   };

@@ -31,6 +31,14 @@ using model::Role;
 
 namespace {
 
+/// `check`, check_length() or check_evaluated_length(), of `corpus` for the model of `path`, which
+/// has `design`.
+void check_trained_length(const Corpus& corpus, const model::Design& design,
+                          const std::string& path,
+                          void (*check)(const Corpus&, Index, std::string_view)) {
+  check(corpus, model::longest_trained(design), path + std::string(model::trained_part(design)));
+}
+
 // Tables of two checkpoints that are the same.
 
 /// Whether both have the table with the same bits.
@@ -229,10 +237,10 @@ void TrainingRun::check_dropout(const model::Design& design) const {
 }
 
 void TrainingRun::check_corpus_length(const Corpus& corpus) const {
-  check_length(corpus, design_.max_position_embeddings, options_.init->path());
+  check_trained_length(corpus, design_, options_.init->path(), check_length);
   const Other second = other();
   if (second.design == nullptr) return;
-  check_length(corpus, second.design->max_position_embeddings, path_of(second));
+  check_trained_length(corpus, *second.design, path_of(second), check_length);
 }
 
 const std::string& TrainingRun::path_of(const Other& second) const {
@@ -242,9 +250,9 @@ const std::string& TrainingRun::path_of(const Other& second) const {
 void TrainingRun::check(const Corpus& corpus) const {
   loss_->check(corpus);
   if (options_.init) {
-    check_evaluated_length(corpus, design_.max_position_embeddings, options_.init->path());
+    check_trained_length(corpus, design_, options_.init->path(), check_evaluated_length);
     if (const Other second = other(); second.design != nullptr)
-      check_evaluated_length(corpus, second.design->max_position_embeddings, path_of(second));
+      check_trained_length(corpus, *second.design, path_of(second), check_evaluated_length);
   }
   if (objective_) check_mask_lengths(design_, corpus, options_.requested.drop.rate > 0);
 }
@@ -457,7 +465,7 @@ model::Design TrainingRun::made_generator(const ElectraVariant& variant) const {
                                  field("init_generator"), start.path(), design.vocab_size,
                                  design_.vocab_size, options_.init->path()));
   }
-  check_length(corpus_, design.max_position_embeddings, start.path());
+  check_trained_length(corpus_, design, start.path(), check_length);
   check_dropout(design);
   return design;
 }
