@@ -147,6 +147,13 @@ bool has_class_of_plan(const Family& family) {
   return family.decoder == nullptr || std::ranges::any_of(family.heads, alone);
 }
 
+bool makes_decoder(const Family& family, const store::ModelConfig& config) {
+  if (family.decoder == nullptr) return false;
+  const std::vector<std::string> classes = config.architectures();
+  const std::string both = class_name(family, config.model_type(), HeadKind::kCausal);
+  return !has_class_of_plan(family) || std::ranges::find(classes, both) != classes.end();
+}
+
 bool in_transformers(const Family& family) {
   constexpr std::array<std::string_view, 6> kOwn{"dream",  "gau_alpha", "llada",
                                                  "masque", "neobert",   "tta"};

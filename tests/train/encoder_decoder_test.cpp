@@ -14,9 +14,10 @@
 #include "train/network/network.hpp"
 #include "train/run/starting_design.hpp"
 
-namespace masque::test {
+namespace masque::train {
 
-using namespace masque::train;
+using test::check_gradients;
+using test::Complex;
 
 namespace {
 
@@ -210,4 +211,4 @@ TEST_CASE("what no encoder–decoder is") {
             .find("the encoder of family bart is no model of its own") != std::string::npos);
 }
 
-}  // namespace masque::test
+}  // namespace masque::train

@@ -44,15 +44,6 @@ const HeadPlan* head_to_make(const Family& family, const ModelPlan& plan,
   return plan.heads.empty() ? nullptr : &plan.heads.front();
 }
 
-/// Whether a checkpoint of `config` has encoder and decoder: where a class asks for both, or none
-/// has the encoder alone.
-bool makes_decoder(const Family& family, const store::ModelConfig& config) {
-  if (family.decoder == nullptr) return false;
-  const std::vector<std::string> classes = config.architectures();
-  const std::string both = class_name(family, config.model_type(), HeadKind::kCausal);
-  return !has_class_of_plan(family) || std::ranges::find(classes, both) != classes.end();
-}
-
 /// The family's own start of a tensor, else that of its role.
 StartValue start_of(const PlacedTensor& tensor, const StartValues& by_role,
                     const std::vector<StartRule>& rules) {

@@ -155,6 +155,19 @@ void Network<T>::read_sources(const ExampleChunk& chunk, const DropoutOptions& d
 }
 
 template <class T>
+void Network<T>::backward(const ExampleChunk& chunk, const DropoutOptions& dropout) {
+  const bool goes_on = source_ && source_->encoder.learns();
+  if (goes_on) {
+    source_->d_states = Matrix<T>::zero(source_->states.rows(), source_->states.columns());
+    tape_.source.d_states = source_->d_states.view();
+  }
+  encoder_.backward(chunk, dropout, tape_, d_last_.view());
+  if (!goes_on) return;
+  source_->encoder.backward(source_->chunk, source_->dropout, source_->tape,
+                            source_->d_states.view());
+}
+
+template <class T>
 LossReport Network<T>::run(std::span<const Example> examples, double scale,
                            const DropoutOptions* dropout, bool learns,
                            const RunOutputs<T>& outputs) {
@@ -225,17 +238,8 @@ LossReport Network<T>::run(std::span<const Example> examples, double scale,
       continue;
     }
     if (examples.empty()) tape_.passed = outputs.passed;
-    const bool goes_on = source_ && source_->encoder.learns();
-    if (goes_on) {
-      source_->d_states = Matrix<T>::zero(source_->states.rows(), source_->states.columns());
-      tape_.source.d_states = source_->d_states.view();
-    }
-    encoder_.backward(chunk, own, tape_, d_last_.view());
+    backward(chunk, own);
     tape_.passed = {};
-    if (goes_on) {
-      source_->encoder.backward(source_->chunk, source_->dropout, source_->tape,
-                                source_->d_states.view());
-    }
     pass(chunk);
   }
   if (divergence_) {

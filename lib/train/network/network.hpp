@@ -151,6 +151,8 @@ class Network {
                  bool learns, const RunOutputs<T>& outputs);
   /// Makes the states that `chunk` reads, with `dropout`: Tape::source.
   void read_sources(const ExampleChunk& chunk, const DropoutOptions& dropout);
+  /// From the gradient by the last states of `chunk` to those of the parameters, with `dropout`.
+  void backward(const ExampleChunk& chunk, const DropoutOptions& dropout);
   LossSums<T> judge(const ExampleChunk& chunk, std::span<const double> row_weights,
                     MatrixView<T> d_last, std::size_t first, const RunOutputs<T>& outputs);
 
