@@ -50,7 +50,8 @@ std::vector<StackMasks> stacks_of(const Options& o) {
   const model::Design design = model::read_plan(family, keys).design;
   if (!model::makes_decoder(family, *config)) {
     if (o.stack.chosen)
-      throw UsageError(fmt::format("{}: {} is no encoder–decoder; remove it", field("stack"), o.model));
+      throw UsageError(
+          fmt::format("{}: {} is no encoder–decoder; remove it", field("stack"), o.model));
     return {{"", model::layer_mask_texts(design), about(design)}};
   }
   const model::Design decoder = family.decoder(keys).design;

@@ -1,6 +1,5 @@
 #include "commands/stack_option.hpp"
 
-#include <array>
 #include <string>
 
 #include <fmt/format.h>
@@ -11,9 +10,6 @@
 namespace masque::commands {
 
 namespace {
-
-constexpr std::array<std::pair<std::string_view, Stack>, 3> kStackNames{
-    {{"encoder", Stack::kEncoder}, {"decoder", Stack::kDecoder}, {"cross", Stack::kCross}}};
 
 /// What must be said of an encoder–decoder, of which `option` can show some parts.
 std::string stack_wanted(const StackOption& option) {
@@ -30,8 +26,6 @@ std::string stack_wanted(const StackOption& option) {
 }
 
 }  // namespace
-
-NameTable<Stack> stack_names() { return kStackNames; }
 
 void add_stack(cli::Command& command, StackOption& option) {
   std::string help = "of an encoder–decoder:";

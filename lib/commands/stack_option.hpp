@@ -1,7 +1,10 @@
 // Which part of an encoder–decoder a command shows.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/string/name_table.hpp"
 #include "commands/open_model.hpp"
@@ -17,8 +20,13 @@ enum class Stack {
 };
 
 /// The names of all stacks, in the order above; the first ones, or some between, are what a command
-/// can show. The table is static.
-NameTable<Stack> stack_names();
+/// can show. The table is static. In the header alone: a tool that knows masks only need not link
+/// this layer.
+inline NameTable<Stack> stack_names() {
+  static constexpr std::array<std::pair<std::string_view, Stack>, 3> kNames{
+      {{"encoder", Stack::kEncoder}, {"decoder", Stack::kDecoder}, {"cross", Stack::kCross}}};
+  return kNames;
+}
 
 /// What a command shows of an encoder–decoder.
 struct StackOption {

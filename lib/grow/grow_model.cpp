@@ -389,8 +389,7 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
       found_(model::find_tensors(plan_, checkpoint_, names_)),
       edit_(checkpoint_) {
   store::check_whole_gguf(checkpoint_);
-  // The decoder of another width could not read what the encoder gives.
-  if (!model::has_class_of_plan(family_) || (wider() && model::is_encoder_decoder(in))) {
+  if (!model::has_class_of_plan(family_)) {
     throw UsageError(fmt::format(
         "cannot make this model {}: its decoder reads the states of its encoder, which is no model "
         "of its own",

@@ -248,8 +248,8 @@ struct TemplateTokens {
 };
 
 /// The tokens that `tokenizer` puts around one text or two (`texts`); none where it has no
-/// template; with `target` around a target (EncodeOptions::target). Throws InputError for a template
-/// that repeats texts or reverses their order.
+/// template; with `target` around a target (EncodeOptions::target). Throws InputError for a
+/// template that repeats texts or reverses their order.
 TemplateTokens template_tokens(const Tokenizer& tokenizer, std::size_t texts, bool target = false);
 
 /// The tokens that `tokenizer` puts around a source and its target: where the template has nothing

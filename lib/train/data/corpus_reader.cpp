@@ -120,7 +120,8 @@ class RecordTaker {
       if (source.empty()) throw InputError("source_ids: no tokens, expected at least one");
       target.assign(record.ids.begin(), record.ids.end());
       if (target.size() < 2) {
-        throw InputError("ids: 1 token, expected the one that begins a target and those to predict");
+        throw InputError(
+            "ids: 1 token, expected the one that begins a target and those to predict");
       }
     } else {
       source.assign(record.ids.begin(), record.ids.end());
