@@ -180,8 +180,8 @@ std::string class_name(const Family& family, std::string_view model_type, HeadKi
 /// Whether `family` has a class for what its `plan` describes: always, but for encoder–decoders
 /// whose encoder is no class of its own. What trains or grows an encoder alone needs one.
 bool has_class_of_plan(const Family& family);
-/// Whether a checkpoint of `config` has encoder and decoder: where a class asks for both, or none
-/// has the encoder alone.
+/// Whether a checkpoint of `family` with this `config` has encoder and decoder: where a class asks
+/// for both, or none has the encoder alone.
 bool makes_decoder(const Family& family, const store::ModelConfig& config);
 /// Whether transformers has `family`; else masque alone has it.
 bool in_transformers(const Family& family);
