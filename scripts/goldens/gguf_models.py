@@ -4,6 +4,7 @@
   NAME.gguf            as llama.cpp's converter lays them out: names, permuted rows of Llama, norms plus one of Gemma
   NAME.logits.safetensors   ids and logits (float64, stored in float32) of the model with the numbers that the file has,
                             dequantised by the package gguf where they are quantised
+  split/*.gguf         the file llama.gguf as the package gguf splits it
   blocks.safetensors   random blocks of each quantised type, and the bits of their numbers as that package gives them
 
 With arguments: only those whose names begin with one of them. Run with HF_HUB_OFFLINE=1.
@@ -203,12 +204,30 @@ def make(name, model_class, fields, architecture, layers, kind):
     print(name, (OUT / f"{name}.gguf").stat().st_size, f"largest logit {abs(logits).max():.3g}", flush=True)
 
 
+def make_split():
+    """llama.gguf in parts of at most 8 tensors."""
+    reader = gguf.GGUFReader(OUT / "llama.gguf")
+    (OUT / "split").mkdir(exist_ok=True)
+    writer = gguf.GGUFWriter(OUT / "split" / "llama.gguf", "llama", split_max_tensors=8)
+    for field in reader.fields.values():
+        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
+            writer.add_key_value(field.name, field.contents(), field.types[0])
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    print("split", sorted(path.name for path in (OUT / "split").iterdir()))
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     make_blocks()
     for case in CASES:
         if case[0].startswith(tuple(sys.argv[1:]) or ("",)):
             make(*case)
+    make_split()
 
 
 if __name__ == "__main__":

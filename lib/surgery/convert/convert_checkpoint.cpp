@@ -415,7 +415,12 @@ store::OutputWeights one_file(const store::Checkpoint& checkpoint, bool& sorted,
     std::ranges::move(one.opaque, std::back_inserter(all.opaque));
     if (all.typed.empty()) all.typed = std::move(one.typed);
   }
-  if (checkpoint.files().size() > 1) all.metadata.assign(metadata.begin(), metadata.end());
+  if (checkpoint.files().size() > 1) {
+    all.metadata.assign(metadata.begin(), metadata.end());
+    // What was split is one file now.
+    std::erase_if(all.typed,
+                  [](const store::TypedValue& value) { return value.key.starts_with("split."); });
+  }
   return all;
 }
 
