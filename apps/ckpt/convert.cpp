@@ -15,6 +15,8 @@
 #include "store/sharding.hpp"
 #include "store/weights_writer.hpp"
 #include "surgery/convert/convert_checkpoint.hpp"
+#include "surgery/convert/to_llama_cpp.hpp"
+#include "tensor/block_encoder.hpp"
 #include "write_options.hpp"
 
 namespace masque::ckpt {
@@ -27,7 +29,7 @@ struct Options {
   std::string format;
   std::optional<std::string> dtype;
   std::optional<std::string> shard_size;
-  surgery::NameStyle names = surgery::NameStyle::kKeep;
+  surgery::NameStyle names = surgery::NameStyle::kUsual;
   bool strict = false;
   bool saturate = false;
   bool skip_opaque = false;
@@ -53,7 +55,14 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   request.names = o.names;
   request.strict = o.strict;
   request.skip_opaque = o.skip_opaque;
-  if (o.dtype) request.dtype = parse_dtype(*o.dtype);
+  if (o.dtype && find_block_format(*o.dtype) != nullptr) {
+    if (std::ranges::find(encoded_formats(), *o.dtype) == encoded_formats().end())
+      throw UsageError(fmt::format("--dtype {}: blocks of this type are not written, expected {}",
+                                   *o.dtype, surgery::written_blocks()));
+    request.blocks = *o.dtype;
+  } else if (o.dtype) {
+    request.dtype = parse_dtype(*o.dtype);
+  }
   if (o.shard_size) request.shard_bytes = store::parse_byte_size(*o.shard_size);
   if (o.saturate) request.overflow = surgery::OverflowPolicy::kSaturate;
   request.write = commands::write_options(o.write, o.common, session);
@@ -67,7 +76,7 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
     session.note("--strict: names are unknown, nothing written");
     return cli::ExitCode::kFound;
   }
-  if (o.names != surgery::NameStyle::kKeep)
+  if (o.names != surgery::NameStyle::kKeep && o.names != surgery::NameStyle::kUsual)
     session.note(counted(result.renamed, "name") + " changed");
   session.note(fmt::format("{} tensors, {} with a new dtype, in {}", result.tensors,
                            result.converted, counted(result.files, "file")));
@@ -92,6 +101,7 @@ void declare_convert(cli::Command& tool) {
             "to a TensorFlow checkpoint for bert4keras");
   c.example("ckpt convert chinese_L-12_H-768_A-12/ -o bert/ --format safetensors --names hf",
             "Google's BERT to transformers");
+  c.example("ckpt convert llama/ -o llama.gguf --dtype Q8_0", "to a quantised file of llama.cpp");
   cli::add_checkpoint(c, o->in);
   c.option(
       "-o,--output", "OUTPUT", o->out,
@@ -100,15 +110,19 @@ void declare_convert(cli::Command& tool) {
   c.option("--format", "NAME", o->format,
            fmt::format("format of an output folder: {} [the input's]",
                        comma_list(store::weights_writers(), &store::WeightsWriter::name)));
-  add_dtype(c, o->dtype, "new type of floating-point tensors: ");
+  add_dtype(c, o->dtype,
+            "new type of floating-point tensors, in llama.cpp's files also Q8_0, Q4_K or Q4_0: ");
   add_shard_size(c, o->shard_size);
   c.choice("--names", o->names,
-           {{"keep", surgery::NameStyle::kKeep},
+           {{"usual", surgery::NameStyle::kUsual},
+            {"keep", surgery::NameStyle::kKeep},
             {"hf", surgery::NameStyle::kHf},
             {"tf", surgery::NameStyle::kTf},
-            {"variable", surgery::NameStyle::kVariable}},
-           "tensor names; hf: of current transformers; tf: of Google's checkpoints; variable: the "
-           "variables' names in a TensorFlow 2 object graph");
+            {"variable", surgery::NameStyle::kVariable},
+            {"gguf", surgery::NameStyle::kLlamaCpp}},
+           "tensor names; usual: gguf in a new .gguf file where llama.cpp has the model, else "
+           "keep; hf: of current transformers; tf: of Google's checkpoints; variable: the "
+           "variables' names in a TensorFlow 2 object graph; gguf: llama.cpp's, with its metadata");
   c.flag(
       "--strict", o->strict,
       "with --names hf or tf: if names are unknown, prints them and writes nothing; exit code 1");

@@ -388,7 +388,7 @@ ModelGrowth::Plan::Plan(const std::string& in, const GrowthRequest& request)
       plan_(model::read_plan(family_, model::FamilyConfig(config_))),
       found_(model::find_tensors(plan_, checkpoint_, names_)),
       edit_(checkpoint_) {
-  store::check_whole_gguf(checkpoint_);
+  store::check_one_gguf(checkpoint_);
   if (!model::has_class_of_plan(family_)) {
     throw UsageError(fmt::format(
         "cannot make this model {}: its decoder reads the states of its encoder, which is no model "

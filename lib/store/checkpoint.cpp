@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 #include "base/file/output_folder.hpp"
 #include "base/file/undo_journal.hpp"
 #include "base/string/edit_distance.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_parts.hpp"
 #include "store/tensorflow/bundle_place.hpp"
 #include "store/tensorflow/leveldb_table.hpp"
 
@@ -244,6 +247,10 @@ Place find_in_folder(const std::string& folder) {
       place.name = candidates[0];
       return place;
     }
+    if (auto first = first_gguf_part(candidates)) {
+      place.name = *std::move(first);
+      return place;
+    }
     if (!candidates.empty()) {
       throw InputError(folder, fmt::format("has {} *{} files and no index: give the name of one",
                                            candidates.size(), extensions[0]));
@@ -281,6 +288,14 @@ Place find_place(const std::string& path) {
           .notes = {}};
 }
 
+/// The names of the parts of the split model that `file` is a part of; empty: a whole model. A part
+/// whose name does not say so stands alone.
+std::vector<std::string> parts_beside(const WeightsFile& file) {
+  std::vector<std::string> names = gguf_part_names(file.name, file.content.typed, file.file.path());
+  refuse_unfinished(folder_of(file.file.path()), names);
+  return names;
+}
+
 /// Whether a folder that holds an adapter of PEFT has these weights besides those of the adapter.
 bool has_adapter_beside(const Place& place) {
   return !place.name.starts_with("adapter_model.") && exists(join(place.folder, kAdapterConfig));
@@ -316,8 +331,40 @@ Checked<Checkpoint> open_checked(const std::string& path) {
     refuse_unfinished(place.folder, std::span(&place.name, 1));
     const std::string file = place.is_folder ? join(place.folder, place.name) : path;
     broken = checkpoint.add_file(InputFile::open(file), place.name);
+    const auto names =
+        broken ? std::vector<std::string>() : parts_beside(checkpoint.files_.front());
+    if (!names.empty()) {
+      // In their order, whichever one was named.
+      Checkpoint parts;
+      for (std::size_t i = 0; i < names.size() && !broken; ++i) {
+        const std::string part = join(place.folder, names[i]);
+        if (!exists(part))
+          throw InputError(
+              part, fmt::format("is not there, expected part {} of {} of a split model", i + 1,
+                                names.size()));
+        broken = parts.add_file(InputFile::open(part), names[i]);
+      }
+      if (broken) return *std::move(broken);
+      std::vector<GgufPartFile> checked;
+      for (const WeightsFile& one : parts.files_)
+        checked.push_back({one.file.path(), &one.content});
+      check_gguf_parts(checked);
+      parts.path_ = path;
+      parts.folder_ = place.folder;
+      parts.is_folder_ = place.is_folder;
+      parts.has_adapter_ = checkpoint.has_adapter_;
+      std::ranges::move(checkpoint.notes_, std::back_inserter(parts.notes_));
+      return parts;
+    }
   }
   if (broken) return *std::move(broken);
+  for (const WeightsFile& file : checkpoint.files_) {
+    if (const auto part = gguf_part(file.content.typed))
+      checkpoint.notes_.push_back(fmt::format(
+          "{}: part {} of {} of a split model: the other parts are not read, since its "
+          "name does not end with -{:05}-of-{:05}.gguf",
+          escape(file.name), part->number + 1, part->count, part->number + 1, part->count));
+  }
   return checkpoint;
 }
 
@@ -339,6 +386,12 @@ LockedFiles lock_checkpoint(const std::string& path, double wait_seconds) {
     if (auto* violation = std::get_if<Violation>(&index)) violation->file = file;
     // Not the index, which is replaced as a whole.
     names = bundle_shard_names(place.name, value_or_throw(std::move(index)).shards);
+  }
+  if (place.name.ends_with(".gguf")) {
+    const std::string file = join(place.folder, place.name);
+    const FileContent content = value_or_throw(read_weights(InputFile::open(file)));
+    auto parts = gguf_part_names(place.name, content.typed, file);
+    if (!parts.empty()) names = std::move(parts);
   }
   return {place.folder, std::move(names), wait_seconds};
 }

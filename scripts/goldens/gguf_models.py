@@ -4,6 +4,8 @@
   NAME.gguf            as llama.cpp's converter lays them out: names, permuted rows of Llama, norms plus one of Gemma
   NAME.logits.safetensors   ids and logits (float64, stored in float32) of the model with the numbers that the file has,
                             dequantised by the package gguf where they are quantised
+  split/*.gguf         the file llama.gguf as the package gguf splits it
+  encoded.safetensors  numbers, and the blocks that the package makes of them
   blocks.safetensors   random blocks of each quantised type, and the bits of their numbers as that package gives them
 
 With arguments: only those whose names begin with one of them. Run with HF_HUB_OFFLINE=1.
@@ -94,6 +96,25 @@ def make_blocks():
             tensors[name + ".numbers"] = gguf.quants.dequantize(raw.reshape(1, -1), kind).reshape(-1).view(np.uint32)
         tensors[name + ".bytes"] = raw.reshape(-1)
     safetensors.numpy.save_file(tensors, OUT / "blocks.safetensors")
+
+
+def make_encoded():
+    """Numbers of many sizes, with ties, zeros and tiny ones, and the blocks that the package makes of them."""
+    rng = np.random.default_rng(6)
+    numbers = rng.standard_normal((20, 256), dtype=np.float32) * np.exp2(rng.integers(-20, 12, (20, 1))).astype(np.float32)
+    numbers[0] = 0
+    numbers[1] = 3.25
+    numbers[2] = -0.75
+    numbers[3] = rng.integers(-254, 255, 256) / 2  # with a scale of 1 halves are ties
+    numbers[3, ::32] = 127
+    numbers[4] = rng.integers(-16, 17, 256) / 2
+    numbers[4, ::32] = -8
+    numbers[5] *= np.float32(1e-30)
+    numbers[6, 40:] = 0
+    tensors = {"numbers": numbers.reshape(-1)}
+    for name in ("Q8_0", "Q4_0"):
+        tensors[name] = gguf.quants.quantize(numbers, gguf.GGMLQuantizationType[name]).reshape(-1)
+    safetensors.numpy.save_file(tensors, OUT / "encoded.safetensors")
 
 
 def write_config(writer, config, architecture, model):
@@ -203,12 +224,31 @@ def make(name, model_class, fields, architecture, layers, kind):
     print(name, (OUT / f"{name}.gguf").stat().st_size, f"largest logit {abs(logits).max():.3g}", flush=True)
 
 
+def make_split():
+    """llama.gguf in parts of at most 8 tensors."""
+    reader = gguf.GGUFReader(OUT / "llama.gguf")
+    (OUT / "split").mkdir(exist_ok=True)
+    writer = gguf.GGUFWriter(OUT / "split" / "llama.gguf", "llama", split_max_tensors=8)
+    for field in reader.fields.values():
+        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
+            writer.add_key_value(field.name, field.contents(), field.types[0])
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    print("split", sorted(path.name for path in (OUT / "split").iterdir()))
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     make_blocks()
     for case in CASES:
         if case[0].startswith(tuple(sys.argv[1:]) or ("",)):
             make(*case)
+    make_split()
+    make_encoded()
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ std::vector<BadCase> bad_cases() {
       {"not-utf8", with(gguf_value("k", 8, gguf_text("\xFF")))},
       {"not-utf8", holds(gguf_tensor("\xFF", {4}, 0, 0), data)},
       {"gguf-alignment", with(gguf_value("general.alignment", 4, u32(0)))},
-      {"gguf-alignment", with(gguf_value("general.alignment", 4, u32(4)))},
+      {"gguf-alignment", with(gguf_value("general.alignment", 4, u32(6)))},
       {"gguf-alignment", with(gguf_value("general.alignment", 4, u32(24)))},
       {"gguf-alignment", with(gguf_value("general.alignment", 4, u32(1U << 21)))},
       {"gguf-alignment", with(gguf_value("general.alignment", 10, u64(32)))},

@@ -1,5 +1,7 @@
 // GGUF files: what the gguf package wrote reads as what it is and is written as it was.
+#include <array>
 #include <set>
+#include <span>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -226,6 +228,30 @@ TEST_CASE("opaque tensors count in differences and digests") {
   };
   CHECK(total(before) != total(after));
   CHECK(total(before) == total(open_checkpoint(kGood + "/align64.gguf")));
+}
+
+TEST_CASE("data may begin anywhere with alignments of 1, 2 and 4") {
+  const TempFolder folder;
+  for (const std::uint32_t alignment : {1U, 2U, 4U, 8U}) {
+    CAPTURE(alignment);
+    for (const std::string key : {"k", "ke", "key"}) {
+      // The second tensor lies as near as the alignment lets it.
+      const std::uint64_t second = (3 + alignment - 1) / alignment * alignment;
+      std::string data = "abc";
+      data.resize(second);
+      data += std::string("\x00\x00\x80\x3f\x00\x00\x00\x40", 8);
+      const std::string file =
+          make_gguf({gguf_value("general.alignment", 4, u32(alignment)), gguf_value(key, 0, "x")},
+                    {gguf_tensor("bytes", {3}, 24, 0), gguf_tensor("floats", {2}, 0, second)}, data,
+                    alignment);
+      CHECK(wrong_gguf(file).empty());
+      write_file(folder / "a.gguf", file);
+      const Checkpoint checkpoint = open_checkpoint(folder / "a.gguf");
+      std::array<float, 2> floats{};
+      checkpoint.read(checkpoint.get("floats"), 0, std::as_writable_bytes(std::span(floats)));
+      CHECK(floats == std::array{1.0F, 2.0F});
+    }
+  }
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ class NaiveGguf {
       std::uint32_t alignment = 0;
       std::memcpy(&alignment, bytes.data(), 4);
       alignment_ = 0;
-      for (std::uint32_t power = 8; power <= 1 << 20; power *= 2)
+      for (std::uint32_t power = 1; power <= 1 << 20; power *= 2)
         if (alignment == power) alignment_ = power;
       require(alignment_ != 0);
     }

@@ -92,7 +92,7 @@ TEST_CASE("control tokens of a GGUF file are special") {
 
 TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not known") {
   const TempFolder folder;
-  const std::string in = folder / "in-00001-of-00002.gguf";
+  const std::string in = folder / "in.gguf";
   const std::string out = folder / "out.gguf";
   write_file(in, encoder({"[MASK]", "\u2581the"}, {3, 1},
                          {gguf_value("split.no", 2, le(std::uint16_t{0})),
@@ -109,7 +109,7 @@ TEST_CASE("a part of a split GGUF model keeps its rows, and its head is not know
            [&] { change(in, out, append); }, [&] { untie_checkpoint(in, out, {}); },
            [&] { tie_checkpoint(in, out, {}); }, [&] { resize_positions(in, out, positions); },
            [&] { resize_types(in, out, types); }}) {
-    CHECK(contains(message_of(edit), "part 1 of 2 of a split model, expected one file"));
+    CHECK(contains(message_of(edit), "part 1 of 2 of a split model, expected all of them"));
   }
   CorrectionRequest request;
   CHECK(contains(message_of([&] { correct_checkpoint(in, out, request); }), "tied keep"));

@@ -120,6 +120,73 @@ TEST_CASE("the files of a vocabulary give its ids") {
   }
 }
 
+/// What a file says of the tokenizer of `folder`, which is the same again.
+GgufVocabulary made_of(const std::string& folder) {
+  const Tokenizer tokenizer = Tokenizer::open(folder);
+  GgufVocabulary made = make_gguf_vocabulary(tokenizer, folder);
+  check_alike(Tokenizer(read_gguf_vocabulary(made, "model.gguf")), tokenizer);
+  CHECK(made.tokens.size() == tokenizer.size());
+  CHECK(made.types.size() == made.tokens.size());
+  return made;
+}
+
+TEST_CASE("the tokenizer of a folder becomes the metadata of a file") {
+  for (const std::string kind : {"llama", "gemma"}) {
+    CAPTURE(kind);
+    test::TempFolder folder;
+    test::write_file(folder / "tokenizer.model", read_class_file(kind + ".model"));
+    test::write_file(folder / "tokenizer_config.json",
+                     R"({"tokenizer_class": ")" + std::string(kind == "gemma" ? "Gemma" : "Llama") +
+                         R"(Tokenizer", "add_bos_token": true})");
+    const GgufVocabulary made = made_of(folder.path());
+    CHECK(made.model == "llama");
+    CHECK(made.add_bos == true);
+    CHECK(made.add_space_prefix == (kind == "llama"));
+    const SpieceModel spiece = read_spiece_model(read_class_file(kind + ".model"), kind);
+    for (std::size_t i = 0; i < spiece.pieces.size(); ++i) {
+      CHECK(made.tokens[i] == spiece.pieces[i].text);
+      CHECK(made.types[i] == static_cast<int>(spiece.pieces[i].type));
+      CHECK(made.scores[i] == static_cast<float>(spiece.pieces[i].score));
+    }
+  }
+  for (const std::string pre : {"gpt-2", "qwen2", "llama-bpe", "dbrx", "stablelm2"}) {
+    CAPTURE(pre);
+    test::TempFolder folder;
+    const GgufVocabulary first = byte_pairs(pre);
+    for (const auto& [name, content] : files_of_gguf_vocabulary(first, "model.gguf"))
+      test::write_file(folder / name, content);
+    const GgufVocabulary made = made_of(folder.path());
+    CHECK(made.pre == pre);
+    CHECK(made.tokens == first.tokens);
+    CHECK(made.types == first.types);
+    CHECK(made.merges == first.merges);
+  }
+}
+
+TEST_CASE("tokenizers that no metadata describe are refused") {
+  const auto message = [](const std::string& file, std::string_view text,
+                          const std::string& settings) {
+    test::TempFolder folder;
+    test::write_file(folder / file, text);
+    test::write_file(folder / "tokenizer_config.json", settings);
+    return test::message_of(
+        [&] { make_gguf_vocabulary(Tokenizer::open(folder.path()), folder.path()); });
+  };
+  const std::string bert = R"({"tokenizer_class": "BertTokenizer"})";
+  CHECK(message("vocab.txt", read_class_file("vocab.txt"), bert)
+            .find("do not describe this tokenizer") != std::string::npos);
+  // A step that llama.cpp does not have.
+  test::TempFolder folder;
+  for (const auto& [name, content] : files_of_gguf_vocabulary(byte_pairs("gpt-2"), "model.gguf"))
+    test::write_file(folder / name, content);
+  std::string json = test::read_file(folder / "tokenizer.json");
+  const std::string none = R"("normalizer":null)";
+  REQUIRE(json.find(none) != std::string::npos);
+  json.replace(json.find(none), none.size(), R"("normalizer":{"type":"Lowercase"})");
+  CHECK(message("tokenizer.json", json, "{}").find("do not describe this tokenizer") !=
+        std::string::npos);
+}
+
 TEST_CASE("vocabularies that are not read are refused by name") {
   const auto message = [](GgufVocabulary vocabulary) {
     return test::message_of([&] { read_gguf_vocabulary(vocabulary, "m.gguf"); });

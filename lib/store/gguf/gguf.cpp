@@ -99,10 +99,10 @@ class Parser {
 
   bool read_alignment(const TypedValue& value, std::uint64_t start) {
     const auto number = gguf_integer(value);
-    if (value.type != "UINT32" || !number || *number % 8 != 0 || *number == 0 ||
-        (*number & (*number - 1)) != 0 || *number > kMostAlignment) {
+    if (value.type != "UINT32" || !number || *number == 0 || (*number & (*number - 1)) != 0 ||
+        *number > kMostAlignment) {
       return cursor_.fail("gguf-alignment",
-                          fmt::format("{} {}, expected UINT32, a power of two from 8 to {}",
+                          fmt::format("{} {}, expected UINT32, a power of two from 1 to {}",
                                       value.type, value.text, kMostAlignment),
                           start);
     }

@@ -1,10 +1,7 @@
 // GGUF files: the rules are in store/gguf.
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "store/gguf/gguf.hpp"
-#include "store/gguf/gguf_metadata.hpp"
 
 namespace masque::store {
 
@@ -19,15 +16,7 @@ bool recognise(const InputFile& /*file*/, Bytes first) {
 
 Checked<FileContent> read(const InputFile& file) {
   const auto read_bytes = [&](std::uint64_t offset, MutableBytes out) { file.read(offset, out); };
-  auto parsed = parse_gguf(read_bytes, file.size());
-  if (auto* content = std::get_if<FileContent>(&parsed)) {
-    if (const auto part = gguf_part(content->typed)) {
-      content->notes.push_back(
-          fmt::format("part {} of {} of a split model: the other parts are not read",
-                      part->number + 1, part->count));
-    }
-  }
-  return parsed;
+  return parse_gguf(read_bytes, file.size());
 }
 
 /// No checksums.

@@ -320,6 +320,23 @@ TypedValue make_gguf_text(std::string key, std::string text) {
 
 namespace {
 
+/// A value of a type of fixed size, whose bytes are given.
+TypedValue make_scalar(std::string key, GgufType type, const std::string& bytes) {
+  TypedValue value{std::move(key), std::string(gguf_type_name(type)), {}, {}, {}};
+  append_number(value.bytes, static_cast<std::uint32_t>(type));
+  value.bytes += bytes;
+  value.text = number_text(type, value.bytes, kTypeBytes, false);
+  value.json = number_text(type, value.bytes, kTypeBytes, true);
+  return value;
+}
+
+template <class Number>
+TypedValue make_number(std::string key, GgufType type, Number number) {
+  std::string bytes;
+  append_number(bytes, number);
+  return make_scalar(std::move(key), type, bytes);
+}
+
 TypedValue start_array(std::string key, GgufType element, std::uint64_t count) {
   TypedValue value{std::move(key), {}, {}, {}, {}};
   append_number(value.bytes, static_cast<std::uint32_t>(GgufType::kArray));
@@ -329,6 +346,18 @@ TypedValue start_array(std::string key, GgufType element, std::uint64_t count) {
 }
 
 }  // namespace
+
+TypedValue make_gguf_uint32(std::string key, std::uint32_t number) {
+  return make_number(std::move(key), GgufType::kUint32, number);
+}
+
+TypedValue make_gguf_float32(std::string key, float number) {
+  return make_number(std::move(key), GgufType::kFloat32, number);
+}
+
+TypedValue make_gguf_bool(std::string key, bool flag) {
+  return make_number(std::move(key), GgufType::kBool, static_cast<std::uint8_t>(flag));
+}
 
 TypedValue make_gguf_texts(std::string key, std::span<const std::string> texts) {
   TypedValue value = start_array(std::move(key), GgufType::kString, texts.size());

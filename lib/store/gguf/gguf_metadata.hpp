@@ -132,6 +132,12 @@ std::optional<std::uint64_t> gguf_array_count(const TypedValue& value);
 
 /// Makes the STRING `text` under `key`.
 TypedValue make_gguf_text(std::string key, std::string text);
+/// Makes the UINT32 `number` under `key`.
+TypedValue make_gguf_uint32(std::string key, std::uint32_t number);
+/// Makes the FLOAT32 `number` under `key`.
+TypedValue make_gguf_float32(std::string key, float number);
+/// Makes the BOOL `flag` under `key`.
+TypedValue make_gguf_bool(std::string key, bool flag);
 /// Makes the STRING[] of `texts` under `key`.
 TypedValue make_gguf_texts(std::string key, std::span<const std::string> texts);
 /// Makes an array under `key` of numbers of `type`, one with a fixed size: `elements` are their

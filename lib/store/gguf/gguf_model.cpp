@@ -16,6 +16,7 @@
 #include "base/string/comma_list.hpp"
 #include "base/string/name_list.hpp"
 #include "base/string/parse_number.hpp"
+#include "store/gguf/gguf_architecture.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "tensor/convert.hpp"
@@ -25,227 +26,21 @@ namespace masque::store {
 
 namespace {
 
-// What llama.cpp's converter does to weights.
-
-/// How a tensor differs from what transformers has.
-enum class Change {
-  kNone,
-  kQueryRows,  ///< rows of each head are pairs of neighbours, not halves
-  kKeyRows,    ///< the same, with the heads of keys
-  kPlusOne,    ///< a norm with 1 added
-};
-
-/// A tensor by both names; "{l}" is the number of a layer.
-struct TensorName {
-  std::string_view own;
-  std::string_view name;
-  Change change = Change::kNone;
-};
-
-/// A key after the architecture's name, and that of config.json.
-struct ConfigKey {
-  std::string_view own;
-  std::string_view name;  ///< empty: changes nothing
-};
-
-/// What an architecture of llama.cpp is in transformers.
-struct Architecture {
-  std::string_view name;
-  std::string_view model_type;
-  std::string_view class_name;
-  std::span<const TensorName> tensors;
-  std::span<const ConfigKey> sizes;  ///< those that most have, kSizes or others
-  std::span<const ConfigKey> keys;   ///< further ones
-  std::string_view activation;       ///< hidden_activation, where the class has another one
-  bool tied = false;                 ///< what the class takes without tie_word_embeddings
-  bool transposes = false;           ///< matrices of layers have inputs as rows in transformers
-};
-
-// Of every decoder with Llama's names.
-#define MASQUE_GGUF_ENDS                                                                           \
-  {"token_embd.weight", "model.embed_tokens.weight"}, {"output_norm.weight", "model.norm.weight"}, \
-  {                                                                                                \
-    "output.weight", "lm_head.weight"                                                              \
-  }
-#define MASQUE_GGUF_ATTENTION(QUERY, KEY)                                         \
-  {"blk.{l}.attn_q.weight", "model.layers.{l}.self_attn.q_proj.weight", QUERY},   \
-      {"blk.{l}.attn_k.weight", "model.layers.{l}.self_attn.k_proj.weight", KEY}, \
-      {"blk.{l}.attn_v.weight", "model.layers.{l}.self_attn.v_proj.weight"},      \
-      {"blk.{l}.attn_output.weight", "model.layers.{l}.self_attn.o_proj.weight"}, \
-      {"blk.{l}.attn_q.bias", "model.layers.{l}.self_attn.q_proj.bias", QUERY},   \
-      {"blk.{l}.attn_k.bias", "model.layers.{l}.self_attn.k_proj.bias", KEY},     \
-      {"blk.{l}.attn_v.bias", "model.layers.{l}.self_attn.v_proj.bias"}, {        \
-    "blk.{l}.attn_output.bias", "model.layers.{l}.self_attn.o_proj.bias"          \
-  }
-#define MASQUE_GGUF_GATED                                                 \
-  {"blk.{l}.ffn_gate.weight", "model.layers.{l}.mlp.gate_proj.weight"},   \
-      {"blk.{l}.ffn_up.weight", "model.layers.{l}.mlp.up_proj.weight"}, { \
-    "blk.{l}.ffn_down.weight", "model.layers.{l}.mlp.down_proj.weight"    \
-  }
-#define MASQUE_GGUF_PRE_NORMS(CHANGE)                                                     \
-  {"blk.{l}.attn_norm.weight", "model.layers.{l}.input_layernorm.weight", CHANGE}, {      \
-    "blk.{l}.ffn_norm.weight", "model.layers.{l}.post_attention_layernorm.weight", CHANGE \
-  }
-
-constexpr TensorName kLlama[] = {MASQUE_GGUF_ENDS,
-                                 MASQUE_GGUF_ATTENTION(Change::kQueryRows, Change::kKeyRows),
-                                 MASQUE_GGUF_GATED, MASQUE_GGUF_PRE_NORMS(Change::kNone)};
-constexpr TensorName kQwen[] = {
-    MASQUE_GGUF_ENDS,
-    MASQUE_GGUF_ATTENTION(Change::kNone, Change::kNone),
-    MASQUE_GGUF_GATED,
-    MASQUE_GGUF_PRE_NORMS(Change::kNone),
-    {"blk.{l}.attn_q_norm.weight", "model.layers.{l}.self_attn.q_norm.weight"},
-    {"blk.{l}.attn_k_norm.weight", "model.layers.{l}.self_attn.k_norm.weight"}};
-constexpr TensorName kGemma[] = {{"token_embd.weight", "model.embed_tokens.weight"},
-                                 {"output_norm.weight", "model.norm.weight", Change::kPlusOne},
-                                 MASQUE_GGUF_ATTENTION(Change::kNone, Change::kNone),
-                                 MASQUE_GGUF_GATED,
-                                 MASQUE_GGUF_PRE_NORMS(Change::kPlusOne)};
-constexpr TensorName kLaterGemma[] = {
-    {"token_embd.weight", "model.embed_tokens.weight"},
-    {"output_norm.weight", "model.norm.weight", Change::kPlusOne},
-    MASQUE_GGUF_ATTENTION(Change::kNone, Change::kNone),
-    MASQUE_GGUF_GATED,
-    {"blk.{l}.attn_q_norm.weight", "model.layers.{l}.self_attn.q_norm.weight", Change::kPlusOne},
-    {"blk.{l}.attn_k_norm.weight", "model.layers.{l}.self_attn.k_norm.weight", Change::kPlusOne},
-    {"blk.{l}.attn_norm.weight", "model.layers.{l}.input_layernorm.weight", Change::kPlusOne},
-    {"blk.{l}.post_attention_norm.weight", "model.layers.{l}.post_attention_layernorm.weight",
-     Change::kPlusOne},
-    {"blk.{l}.ffn_norm.weight", "model.layers.{l}.pre_feedforward_layernorm.weight",
-     Change::kPlusOne},
-    {"blk.{l}.post_ffw_norm.weight", "model.layers.{l}.post_feedforward_layernorm.weight",
-     Change::kPlusOne}};
-constexpr TensorName kOlmo2[] = {
-    MASQUE_GGUF_ENDS,
-    MASQUE_GGUF_ATTENTION(Change::kNone, Change::kNone),
-    MASQUE_GGUF_GATED,
-    {"blk.{l}.attn_q_norm.weight", "model.layers.{l}.self_attn.q_norm.weight"},
-    {"blk.{l}.attn_k_norm.weight", "model.layers.{l}.self_attn.k_norm.weight"},
-    {"blk.{l}.post_attention_norm.weight", "model.layers.{l}.post_attention_layernorm.weight"},
-    {"blk.{l}.post_ffw_norm.weight", "model.layers.{l}.post_feedforward_layernorm.weight"}};
-constexpr TensorName kPhi3[] = {
-    MASQUE_GGUF_ENDS,
-    MASQUE_GGUF_PRE_NORMS(Change::kNone),
-    {"blk.{l}.attn_qkv.weight", "model.layers.{l}.self_attn.qkv_proj.weight"},
-    {"blk.{l}.attn_output.weight", "model.layers.{l}.self_attn.o_proj.weight"},
-    {"blk.{l}.ffn_up.weight", "model.layers.{l}.mlp.gate_up_proj.weight"},
-    {"blk.{l}.ffn_down.weight", "model.layers.{l}.mlp.down_proj.weight"}};
-constexpr TensorName kStarcoder2[] = {
-    MASQUE_GGUF_ENDS,
-    {"output_norm.bias", "model.norm.bias"},
-    MASQUE_GGUF_ATTENTION(Change::kNone, Change::kNone),
-    MASQUE_GGUF_PRE_NORMS(Change::kNone),
-    {"blk.{l}.attn_norm.bias", "model.layers.{l}.input_layernorm.bias"},
-    {"blk.{l}.ffn_norm.bias", "model.layers.{l}.post_attention_layernorm.bias"},
-    {"blk.{l}.ffn_up.weight", "model.layers.{l}.mlp.c_fc.weight"},
-    {"blk.{l}.ffn_up.bias", "model.layers.{l}.mlp.c_fc.bias"},
-    {"blk.{l}.ffn_down.weight", "model.layers.{l}.mlp.c_proj.weight"},
-    {"blk.{l}.ffn_down.bias", "model.layers.{l}.mlp.c_proj.bias"}};
-constexpr TensorName kGpt2[] = {
-    {"token_embd.weight", "transformer.wte.weight"},
-    {"position_embd.weight", "transformer.wpe.weight"},
-    {"output_norm.weight", "transformer.ln_f.weight"},
-    {"output_norm.bias", "transformer.ln_f.bias"},
-    {"output.weight", "lm_head.weight"},
-    {"blk.{l}.attn_norm.weight", "transformer.h.{l}.ln_1.weight"},
-    {"blk.{l}.attn_norm.bias", "transformer.h.{l}.ln_1.bias"},
-    {"blk.{l}.attn_qkv.weight", "transformer.h.{l}.attn.c_attn.weight"},
-    {"blk.{l}.attn_qkv.bias", "transformer.h.{l}.attn.c_attn.bias"},
-    {"blk.{l}.attn_output.weight", "transformer.h.{l}.attn.c_proj.weight"},
-    {"blk.{l}.attn_output.bias", "transformer.h.{l}.attn.c_proj.bias"},
-    {"blk.{l}.ffn_norm.weight", "transformer.h.{l}.ln_2.weight"},
-    {"blk.{l}.ffn_norm.bias", "transformer.h.{l}.ln_2.bias"},
-    {"blk.{l}.ffn_up.weight", "transformer.h.{l}.mlp.c_fc.weight"},
-    {"blk.{l}.ffn_up.bias", "transformer.h.{l}.mlp.c_fc.bias"},
-    {"blk.{l}.ffn_down.weight", "transformer.h.{l}.mlp.c_proj.weight"},
-    {"blk.{l}.ffn_down.bias", "transformer.h.{l}.mlp.c_proj.bias"}};
-#undef MASQUE_GGUF_ENDS
-#undef MASQUE_GGUF_ATTENTION
-#undef MASQUE_GGUF_GATED
-#undef MASQUE_GGUF_PRE_NORMS
-
-constexpr ConfigKey kLlamaKeys[] = {{"attention.sliding_window", "sliding_window"}};
-constexpr ConfigKey kGemmaKeys[] = {{"attention.sliding_window", "sliding_window"},
-                                    {"attn_logit_softcapping", "attn_logit_softcapping"},
-                                    {"final_logit_softcapping", "final_logit_softcapping"}};
-constexpr ConfigKey kPhi3Keys[] = {{"attention.sliding_window", "sliding_window"}};
-constexpr ConfigKey kStarcoder2Keys[] = {{"attention.layer_norm_epsilon", "norm_epsilon"}};
-constexpr ConfigKey kGpt2Keys[] = {{"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
-
-constexpr ConfigKey kSizes[] = {
-    {"context_length", "max_position_embeddings"},
-    {"embedding_length", "hidden_size"},
-    {"block_count", "num_hidden_layers"},
-    {"feed_forward_length", "intermediate_size"},
-    {"attention.head_count", "num_attention_heads"},
-    {"attention.head_count_kv", "num_key_value_heads"},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-    {"attention.key_length", "head_dim"},
-    {"rope.freq_base", "rope_theta"},
-    {"vocab_size", ""},  // the table says it
-};
-constexpr ConfigKey kGpt2Sizes[] = {
-    {"context_length", "n_positions"},
-    {"embedding_length", "n_embd"},
-    {"block_count", "n_layer"},
-    {"feed_forward_length", "n_inner"},
-    {"attention.head_count", "n_head"},
-    {"attention.head_count_kv", ""},
-    {"vocab_size", ""},
-};
-
 /// Keys that are compared with what follows from others, or read apart.
 constexpr std::string_view kOtherKeys =
     "attention.value_length rope.dimension_count rope.scaling.type rope.scaling.factor "
     "rope.scaling.original_context_length rope.scaling.attn_factor rope.scaling.finetuned "
     "attention.causal expert_count expert_used_count";
 
-constexpr Architecture kArchitectures[] = {
-    {"gemma", "gemma", "GemmaForCausalLM", kGemma, kSizes, {}, "gelu_pytorch_tanh", true},
-    {"gemma2", "gemma2", "Gemma2ForCausalLM", kLaterGemma, kSizes, kGemmaKeys, "", true},
-    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", kLaterGemma, kSizes, kGemmaKeys, "", true},
-    {"gpt2", "gpt2", "GPT2LMHeadModel", kGpt2, kGpt2Sizes, kGpt2Keys, "", true, true},
-    {"llama", "llama", "LlamaForCausalLM", kLlama, kSizes, kLlamaKeys},
-    {"olmo2", "olmo2", "Olmo2ForCausalLM", kOlmo2, kSizes, {}},
-    {"phi3", "phi3", "Phi3ForCausalLM", kPhi3, kSizes, kPhi3Keys},
-    {"qwen2", "qwen2", "Qwen2ForCausalLM", kQwen, kSizes, {}},
-    {"qwen3", "qwen3", "Qwen3ForCausalLM", kQwen, kSizes, {}},
-    {"starcoder2", "starcoder2", "Starcoder2ForCausalLM", kStarcoder2, kSizes, kStarcoder2Keys, "",
-     true},
-};
-
 /// The architecture of `checkpoint`. Throws InputError for one that is not in the table.
-const Architecture& need_architecture(const Checkpoint& checkpoint) {
+const GgufArchitecture& need_architecture(const Checkpoint& checkpoint) {
   check_whole_gguf(checkpoint);
   const TypedValue* value = find_gguf_value(checkpoint, kGgufArchitecture);
   const std::string name = value == nullptr ? "" : value->text;
-  const auto* const found = std::ranges::find(kArchitectures, name, &Architecture::name);
-  if (found != std::end(kArchitectures)) return *found;
+  if (const GgufArchitecture* found = find_gguf_architecture(name)) return *found;
   throw InputError(checkpoint.path(), fmt::format("{} is \"{}\", expected {}", kGgufArchitecture,
                                                   escape(name), gguf_architectures()));
 }
-
-/// `pattern` with the number `layer` instead of {l}.
-std::string with_layer(std::string_view pattern, std::string_view layer) {
-  const std::size_t at = pattern.find("{l}");
-  if (at == std::string_view::npos) return std::string(pattern);
-  return fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 3));
-}
-
-constexpr std::string_view kBlock = "blk.";
-
-/// The number of the layer in llama.cpp's `name`, as it is spelled; empty: none.
-std::string_view layer_of(std::string_view name) {
-  if (!name.starts_with(kBlock)) return {};
-  name.remove_prefix(kBlock.size());
-  return name.substr(0, name.find('.'));
-}
-
-/// Tensors that the config has instead.
-constexpr std::string_view kFrequencies = "rope_freqs.weight";
-constexpr std::string_view kLongFactors = "rope_factors_long.weight";
-constexpr std::string_view kShortFactors = "rope_factors_short.weight";
 
 // The config.
 
@@ -305,9 +100,10 @@ class ConfigWriter {
       for (const TypedValue& value : file.content.typed) {
         if (!value.key.starts_with(prefix)) continue;
         const std::string_view own = std::string_view(value.key).substr(prefix.size());
-        const ConfigKey* known = nullptr;
-        for (const std::span<const ConfigKey> keys : {architecture_.sizes, architecture_.keys}) {
-          const auto found = std::ranges::find(keys, own, &ConfigKey::own);
+        const GgufConfigKey* known = nullptr;
+        for (const std::span<const GgufConfigKey> keys :
+             {architecture_.sizes, architecture_.keys}) {
+          const auto found = std::ranges::find(keys, own, &GgufConfigKey::own);
           if (found != keys.end()) known = &*found;
         }
         if (known == nullptr) {
@@ -318,7 +114,10 @@ class ConfigWriter {
         if (known->name.empty()) continue;
         if (value.json.empty() || value.json.front() == '[')
           refuse(value.key, value.text, "one number for all layers");
-        json_.key(known->name).raw(value.json);
+        // A fraction of transformers' classes is spelled as one.
+        const bool bare = value.type.starts_with("FLOAT") &&
+                          value.json.find_first_not_of("-0123456789") == std::string::npos;
+        json_.key(known->name).raw(bare ? value.json + ".0" : value.json);
       }
     }
     if (!architecture_.activation.empty())
@@ -385,7 +184,8 @@ class ConfigWriter {
   void write_angles() {
     const TypedValue* type = find("rope.scaling.type");
     const std::string kind = type == nullptr ? "none" : type->text;
-    const bool factors = has(kFrequencies), two = has(kShortFactors) || has(kLongFactors);
+    const bool factors = has(kGgufFrequencies),
+               two = has(kGgufShortFactors) || has(kGgufLongFactors);
     if (kind == "none" && !factors && !two) return;
     json_.key("rope_scaling").begin_object();
     if (factors || two) {
@@ -393,8 +193,8 @@ class ConfigWriter {
       if (kind != "none" && kind != "longrope")
         refuse(type->key, kind, "none or longrope next to factors of the angles");
       json_.member("rope_type", "longrope");
-      write_numbers("short_factor", factors ? kFrequencies : kShortFactors);
-      write_numbers("long_factor", factors ? kFrequencies : kLongFactors);
+      write_numbers("short_factor", factors ? kGgufFrequencies : kGgufShortFactors);
+      write_numbers("long_factor", factors ? kGgufFrequencies : kGgufLongFactors);
       if (factors) json_.member("attention_factor", 1.0);
     } else if (kind == "linear" || kind == "yarn") {
       json_.member("rope_type", kind);
@@ -422,7 +222,7 @@ class ConfigWriter {
   }
 
   const Checkpoint& checkpoint_;
-  const Architecture& architecture_;
+  const GgufArchitecture& architecture_;
   std::string text_;
   JsonWriter json_{text_};
 };
@@ -505,9 +305,9 @@ class TensorCollector {
 
   std::map<std::string, TensorInfo> run() && {
     for (const TensorInfo& tensor : checkpoint_.tensors()) {
-      const TensorName* known = find(tensor.name);
+      const GgufTensorName* known = find(tensor.name);
       if (known == nullptr) continue;
-      if (known->change == Change::kNone) {
+      if (known->change == GgufChange::kNone) {
         add(*known, tensor.name, tensor);
       } else {
         add(*known, tensor.name,
@@ -516,7 +316,7 @@ class TensorCollector {
       }
     }
     for (const OpaqueTensor& tensor : checkpoint_.opaque()) {
-      const TensorName* known = find(tensor.name);
+      const GgufTensorName* known = find(tensor.name);
       if (known == nullptr) continue;
       const BlockFormat* blocks = find_block_format(tensor.type);
       if (blocks == nullptr)
@@ -539,39 +339,40 @@ class TensorCollector {
   }
 
   /// The row of `name`; nullptr for those that the config has instead.
-  const TensorName* find(const std::string& name) const {
-    if (name == kFrequencies || name == kLongFactors || name == kShortFactors) return nullptr;
-    const std::string_view layer = layer_of(name);
-    for (const TensorName& row : architecture_.tensors) {
-      if (with_layer(row.own, layer) == name) return &row;
+  const GgufTensorName* find(const std::string& name) const {
+    if (name == kGgufFrequencies || name == kGgufLongFactors || name == kGgufShortFactors)
+      return nullptr;
+    const std::string_view layer = gguf_layer_of(name);
+    for (const GgufTensorName& row : architecture_.tensors) {
+      if (gguf_with_layer(row.own, layer) == name) return &row;
     }
     throw InputError(checkpoint_.path(),
                      fmt::format("tensor '{}' is not known, expected those of architecture {}",
                                  escape(name), architecture_.name));
   }
 
-  void add(const TensorName& row, const std::string& own, TensorInfo tensor) {
-    tensors_.emplace(with_layer(row.name, layer_of(own)), std::move(tensor));
+  void add(const GgufTensorName& row, const std::string& own, TensorInfo tensor) {
+    tensors_.emplace(gguf_with_layer(row.name, gguf_layer_of(own)), std::move(tensor));
   }
 
-  std::uint64_t heads(Change change) const {
+  std::uint64_t heads(GgufChange change) const {
     const auto count = [&](std::string_view key) {
       const TypedValue* value =
           find_gguf_value(checkpoint_, fmt::format("{}.{}", architecture_.name, key));
       return value == nullptr ? std::nullopt : gguf_integer(*value);
     };
     const auto all = count("attention.head_count");
-    return (change == Change::kKeyRows ? count("attention.head_count_kv") : all)
+    return (change == GgufChange::kKeyRows ? count("attention.head_count_kv") : all)
         .value_or(all.value_or(0));
   }
 
-  TensorInfo decoded(const TensorName& row, const std::string& name, const Shape& shape,
+  TensorInfo decoded(const GgufTensorName& row, const std::string& name, const Shape& shape,
                      std::size_t file, DecodedTensor::Source source) const {
     source.elements = element_count(shape).value_or(0);
     const std::uint64_t rows = shape.empty() ? 1 : shape[0];
     source.columns = rows == 0 ? 0 : source.elements / rows;
-    if (row.change == Change::kPlusOne) source.less = 1;
-    if (row.change == Change::kQueryRows || row.change == Change::kKeyRows) {
+    if (row.change == GgufChange::kPlusOne) source.less = 1;
+    if (row.change == GgufChange::kQueryRows || row.change == GgufChange::kKeyRows) {
       const std::uint64_t count = heads(row.change);
       if (count == 0 || rows % count != 0 || rows / count % 2 != 0)
         throw InputError(checkpoint_.path(),
@@ -590,7 +391,7 @@ class TensorCollector {
   }
 
   const Checkpoint& checkpoint_;
-  const Architecture& architecture_;
+  const GgufArchitecture& architecture_;
   std::map<std::string, TensorInfo> tensors_;
 };
 
@@ -606,13 +407,13 @@ std::map<std::string, TensorInfo> gguf_tensors(const Checkpoint& checkpoint) {
 }
 
 bool is_transposed_in_gguf(const Checkpoint& checkpoint, const TensorInfo& tensor) {
-  return tensor.shape.size() == 2 && tensor.name.starts_with(kBlock) &&
+  return tensor.shape.size() == 2 && !gguf_layer_of(tensor.name).empty() &&
          need_architecture(checkpoint).transposes;
 }
 
 std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name) {
   if (!has_gguf_names(checkpoint)) return name;
-  for (const TensorName& row : need_architecture(checkpoint).tensors) {
+  for (const GgufTensorName& row : need_architecture(checkpoint).tensors) {
     const std::size_t at = row.name.find("{l}");
     if (at == std::string_view::npos) {
       if (row.name == name) return std::string(row.own);
@@ -621,7 +422,7 @@ std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name)
     if (!name.starts_with(row.name.substr(0, at))) continue;
     const std::string_view rest = std::string_view(name).substr(at);
     const std::string_view layer = rest.substr(0, rest.find('.'));
-    if (with_layer(row.name, layer) == name) return with_layer(row.own, layer);
+    if (gguf_with_layer(row.name, layer) == name) return gguf_with_layer(row.own, layer);
   }
   return name;
 }
@@ -629,14 +430,7 @@ std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name)
 bool runs_gguf(const Checkpoint& checkpoint) {
   const TypedValue* value = find_gguf_value(checkpoint, kGgufArchitecture);
   return has_gguf_names(checkpoint) && value != nullptr &&
-         std::ranges::find(kArchitectures, std::string_view(value->text), &Architecture::name) !=
-             std::end(kArchitectures);
-}
-
-std::string gguf_architectures() {
-  std::vector<std::string_view> names;
-  for (const Architecture& architecture : kArchitectures) names.push_back(architecture.name);
-  return or_list(names);
+         find_gguf_architecture(value->text) != nullptr;
 }
 
 }  // namespace masque::store

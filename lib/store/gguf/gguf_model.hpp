@@ -31,9 +31,6 @@ bool is_transposed_in_gguf(const Checkpoint& checkpoint, const TensorInfo& tenso
 /// it is no model of llama.cpp.
 std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name);
 
-/// The architectures whose models are run, as "gemma, … or starcoder2", for messages.
-std::string gguf_architectures();
-
 /// Whether `checkpoint` is a model of llama.cpp of one of these architectures.
 bool runs_gguf(const Checkpoint& checkpoint);
 

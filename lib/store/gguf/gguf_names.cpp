@@ -25,10 +25,10 @@ const std::string* architecture_of(const Checkpoint& checkpoint) {
   return nullptr;
 }
 
+/// Which part a file alone is; nothing for a whole model, split or not.
 std::optional<GgufPart> part_of(const Checkpoint& checkpoint) {
-  for (const WeightsFile& file : checkpoint.files())
-    if (const auto part = gguf_part(file.content.typed)) return part;
-  return std::nullopt;
+  if (checkpoint.files().size() > 1) return std::nullopt;
+  return gguf_part(checkpoint.files().front().content.typed);
 }
 
 }  // namespace
@@ -69,11 +69,20 @@ std::optional<std::uint64_t> gguf_file_type(DType dtype) {
 void check_whole_gguf(const Checkpoint& checkpoint) {
   const auto part = part_of(checkpoint);
   if (!part) return;
-  throw InputError(
-      checkpoint.path(),
-      fmt::format(
-          "part {} of {} of a split model, expected one file (llama-gguf-split merges the parts)",
-          part->number + 1, part->count));
+  throw InputError(checkpoint.path(),
+                   fmt::format("part {} of {} of a split model, expected all of them, named "
+                               "NAME-{:05}-of-{:05}.gguf and so on",
+                               part->number + 1, part->count, 1, part->count));
+}
+
+void check_one_gguf(const Checkpoint& checkpoint) {
+  check_whole_gguf(checkpoint);
+  if (checkpoint.files().size() == 1 || !gguf_part(checkpoint.files().front().content.typed))
+    return;
+  throw InputError(checkpoint.path(),
+                   fmt::format("a model split into {} files, expected one file ('ckpt convert' "
+                               "with a file as output joins them)",
+                               checkpoint.files().size()));
 }
 
 const TypedValue* find_gguf_value(const Checkpoint& checkpoint, std::string_view key) {

@@ -47,9 +47,12 @@ GgufHead gguf_head(const Checkpoint& checkpoint);
 /// nothing if there is none.
 std::optional<std::uint64_t> gguf_file_type(DType dtype);
 
-/// Throws InputError if a file of `checkpoint` is one of the parts of a split model: what the other
-/// parts have to follow is not done to one alone.
+/// Throws InputError if `checkpoint` is one part of a split model, without the others.
 void check_whole_gguf(const Checkpoint& checkpoint);
+
+/// Throws InputError if `checkpoint` is a part of a split model, or all of its parts: what the
+/// others have to follow is not done to one alone.
+void check_one_gguf(const Checkpoint& checkpoint);
 
 /// The metadata value under `key` of the first file of `checkpoint` that has it; nullptr if none
 /// has. It lives as long as the checkpoint.

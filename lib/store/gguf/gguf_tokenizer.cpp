@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,21 @@ std::vector<std::string> texts_of(const Checkpoint& checkpoint, std::string_view
   return gguf_texts(*value).value_or(std::vector<std::string>());
 }
 
+constexpr std::array<std::pair<const char*, const char*>, 7> kRoles{
+    {{"bos", "bos"},
+     {"eos", "eos"},
+     {"unk", "unknown"},
+     {"sep", "seperator"},  // as the format spells it
+     {"pad", "padding"},
+     {"cls", "cls"},
+     {"mask", "mask"}}};
+
+template <class Number>
+std::string bytes_of(const std::vector<Number>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 text::GgufVocabulary gguf_vocabulary(const Checkpoint& checkpoint) {
@@ -65,14 +81,6 @@ text::GgufVocabulary gguf_vocabulary(const Checkpoint& checkpoint) {
   vocabulary.add_bos = flag_of(checkpoint, "add_bos_token");
   vocabulary.add_eos = flag_of(checkpoint, "add_eos_token");
   vocabulary.add_space_prefix = flag_of(checkpoint, "add_space_prefix");
-  constexpr std::array<std::pair<const char*, const char*>, 7> kRoles{
-      {{"bos", "bos"},
-       {"eos", "eos"},
-       {"unk", "unknown"},
-       {"sep", "seperator"},  // as the format spells it
-       {"pad", "padding"},
-       {"cls", "cls"},
-       {"mask", "mask"}}};
   for (const auto& [role, name] : kRoles) {
     const TypedValue* value = find(checkpoint, fmt::format("{}_token_id", name));
     const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);
@@ -81,6 +89,33 @@ text::GgufVocabulary gguf_vocabulary(const Checkpoint& checkpoint) {
       vocabulary.roles.emplace_back(role, static_cast<TokenId>(*id));
   }
   return vocabulary;
+}
+
+std::vector<TypedValue> gguf_tokenizer_metadata(const text::GgufVocabulary& vocabulary) {
+  std::vector<TypedValue> values;
+  const auto key = [](std::string_view name) { return fmt::format("tokenizer.ggml.{}", name); };
+  values.push_back(make_gguf_text(key("model"), vocabulary.model));
+  if (!vocabulary.pre.empty()) values.push_back(make_gguf_text(key("pre"), vocabulary.pre));
+  values.push_back(make_gguf_texts(kGgufTokens, vocabulary.tokens));
+  if (!vocabulary.scores.empty())
+    values.push_back(make_gguf_array(kGgufScores, GgufType::kFloat32, bytes_of(vocabulary.scores)));
+  const std::vector<std::int32_t> types(vocabulary.types.begin(), vocabulary.types.end());
+  if (!types.empty())
+    values.push_back(make_gguf_array(kGgufTokenTypes, GgufType::kInt32, bytes_of(types)));
+  if (!vocabulary.merges.empty()) values.push_back(make_gguf_texts(kGgufMerges, vocabulary.merges));
+  for (const auto& [role, name] : kRoles) {
+    for (const auto& [own, id] : vocabulary.roles) {
+      if (own == role)
+        values.push_back(make_gguf_uint32(key(fmt::format("{}_token_id", name)),
+                                          static_cast<std::uint32_t>(id)));
+    }
+  }
+  for (const auto& [name, flag] : {std::pair("add_bos_token", vocabulary.add_bos),
+                                   {"add_eos_token", vocabulary.add_eos},
+                                   {"add_space_prefix", vocabulary.add_space_prefix}}) {
+    if (flag) values.push_back(make_gguf_bool(key(name), *flag));
+  }
+  return values;
 }
 
 }  // namespace masque::store

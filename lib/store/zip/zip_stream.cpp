@@ -16,7 +16,7 @@ namespace masque::store {
 
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 16;
+constexpr std::size_t kZipBufferBytes = 1 << 16;
 constexpr std::size_t kPieceBytes = 1 << 20;  // between two looks for a signal
 
 }  // namespace
@@ -56,7 +56,7 @@ struct ZipStream::Inflater {
   }
 
   z_stream stream{};
-  std::vector<std::byte> input = std::vector<std::byte>(kBufferBytes);
+  std::vector<std::byte> input = std::vector<std::byte>(kZipBufferBytes);
   std::uint64_t at;
   std::uint64_t left;  ///< packed bytes not yet read
   bool ended = false;

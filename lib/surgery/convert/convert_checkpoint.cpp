@@ -1,14 +1,11 @@
 #include "surgery/convert/convert_checkpoint.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,7 +27,6 @@
 #include "store/gguf/gguf_tokenizer.hpp"
 #include "store/markers.hpp"
 #include "store/names/scaled_weights.hpp"
-#include "store/numpy/npy.hpp"
 #include "store/numpy/unpacked_tensor.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/sharding.hpp"
@@ -39,6 +35,7 @@
 #include "store/tensorflow/tf_plan.hpp"
 #include "store/transfer.hpp"
 #include "surgery/convert/aliases.hpp"
+#include "surgery/convert/to_llama_cpp.hpp"
 #include "surgery/names/name_rules.hpp"
 #include "surgery/names/rename_tensors.hpp"
 #include "tensor/convert.hpp"
@@ -46,132 +43,6 @@
 namespace masque::surgery {
 
 namespace {
-
-// Where the bytes of a converted tensor come from: another element type, rows and columns swapped.
-
-/// The first tensor that overflowed, by name, noted by whichever thread saw it.
-class Overflow {
- public:
-  /// Notes the name `tensor`. Thread-safe.
-  void note(const std::string& tensor);
-  /// Of the names noted the first in order of bytes; empty: none. Not while others note.
-  const std::string& first() const { return first_; }
-
- private:
-  std::mutex mutex_;
-  std::string first_;
-};
-
-void Overflow::note(const std::string& tensor) {
-  const std::lock_guard lock(mutex_);
-  if (first_.empty() || tensor < first_) first_ = tensor;
-}
-
-/// Fills `out` with bytes of a tensor from byte `offset` of it. Thread-safe.
-using ReadFunction = std::function<void(std::uint64_t offset, MutableBytes out)>;
-
-constexpr std::uint64_t kChunkElements = 1 << 17;
-
-/// Largest finite value of a type that can be encoded.
-double largest_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF8E4M3: return 448;
-    case DType::kF8E4M3Fnuz: return 240;
-    case DType::kF8E5M2:
-    case DType::kF8E5M2Fnuz: return 57344;
-    case DType::kF16: return 65504;
-    case DType::kBF16: return 0x1.FEp127;
-    case DType::kF32: return 0x1.FFFFFEp127;
-    default: return std::numeric_limits<double>::max();
-  }
-}
-
-bool has_infinity(DType dtype) {
-  return dtype != DType::kF8E4M3 && dtype != DType::kF8E4M3Fnuz && dtype != DType::kF8E5M2Fnuz;
-}
-
-/// Doubles into a narrower type; true if a value cannot be held: a finite one that is too large, or
-/// an infinity where the type has none.
-bool encode(DType dtype, std::span<double> values, OverflowPolicy policy, MutableBytes out) {
-  const double largest = largest_of(dtype);
-  const bool infinity = has_infinity(dtype);
-  const auto beyond = [&](double value) {
-    return std::abs(value) > largest && (std::isfinite(value) || !infinity);
-  };
-  const bool suspicious = std::any_of(values.begin(), values.end(), beyond);
-  if (suspicious && policy == OverflowPolicy::kSaturate) {
-    for (double& value : values) {
-      if (beyond(value)) value = std::copysign(largest, value);
-    }
-  }
-  from_double(dtype, values, out);
-  if (!suspicious || policy == OverflowPolicy::kSaturate) return false;
-  // Values just above the largest may still round down to it.
-  std::vector<double> back(values.size());
-  to_double(dtype, out, back);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (beyond(values[i]) && !std::isfinite(back[i])) return true;
-  }
-  return false;
-}
-
-/// Returns what reads `tensor`, one of `checkpoint`, as it is. Both must outlive the function.
-ReadFunction plain_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor) {
-  return [&checkpoint, &tensor](std::uint64_t offset, MutableBytes out) {
-    checkpoint.read(tensor, offset, out);
-  };
-}
-
-/// Returns what reads `tensor` [rows, columns], one of `checkpoint`, as [columns, rows]: whole in
-/// memory, by way of `last`. Both must outlive the function. A MASQUE_CHECK: it is a matrix of
-/// elements of whole bytes.
-ReadFunction transposed_values(const store::Checkpoint& checkpoint, const store::TensorInfo& tensor,
-                               std::shared_ptr<store::UnpackedTensor> last) {
-  MASQUE_CHECK(tensor.shape.size() == 2 && dtype_bits(tensor.dtype) % 8 == 0);
-  const auto fill = [&checkpoint, &tensor](MutableBytes out) {
-    // Its rows are the columns of what is wanted: the order that NumPy calls Fortran's.
-    const store::NpyHeader header{.dtype = tensor.dtype,
-                                  .shape = {tensor.shape[1], tensor.shape[0]},
-                                  .fortran_order = true,
-                                  .big_endian = false,
-                                  .data_begin = 0,
-                                  .data_bytes = tensor.bytes(),
-                                  .notes = {}};
-    std::uint64_t at = 0;
-    const auto source = [&](MutableBytes part) -> std::optional<store::Violation> {
-      checkpoint.read(tensor, at, part);
-      at += part.size();
-      return std::nullopt;
-    };
-    store::read_npy_elements(header, source, out);
-  };
-  return [&tensor, fill, last = std::move(last)](std::uint64_t offset, MutableBytes out) {
-    last->read(&tensor, tensor.bytes(), offset, out, fill);
-  };
-}
-
-/// Returns the elements of the type `from` that `read` reads, rounded once, to nearest even, to the
-/// type `to`, which can be encoded. `policy` says what becomes of values that it cannot hold;
-/// `name` is what an overflow is noted as; `overflow` must outlive the source. Memory: a few MiB a
-/// thread.
-store::Computed converted_values(ReadFunction read, DType from, DType to, OverflowPolicy policy,
-                                 const std::string& name, Overflow& overflow) {
-  const std::uint64_t from_bytes = dtype_bits(from) / 8;
-  const std::uint64_t to_bytes = dtype_bits(to) / 8;
-  store::Computed source;
-  source.chunk_bytes = kChunkElements * to_bytes;
-  source.fill = [read = std::move(read), from, to, policy, name, &overflow, from_bytes, to_bytes](
-                    std::uint64_t offset, MutableBytes out) {
-    thread_local std::vector<std::byte> bytes;
-    thread_local std::vector<double> values;
-    bytes.resize(out.size() / to_bytes * from_bytes);
-    values.resize(out.size() / to_bytes);
-    read(offset / to_bytes * from_bytes, bytes);
-    to_double(from, bytes, values);
-    if (encode(to, values, policy, out)) overflow.note(name);
-  };
-  return source;
-}
 
 // The files of a converted folder next to its weights.
 
@@ -415,7 +286,12 @@ store::OutputWeights one_file(const store::Checkpoint& checkpoint, bool& sorted,
     std::ranges::move(one.opaque, std::back_inserter(all.opaque));
     if (all.typed.empty()) all.typed = std::move(one.typed);
   }
-  if (checkpoint.files().size() > 1) all.metadata.assign(metadata.begin(), metadata.end());
+  if (checkpoint.files().size() > 1) {
+    all.metadata.assign(metadata.begin(), metadata.end());
+    // What was split is one file now.
+    std::erase_if(all.typed,
+                  [](const store::TypedValue& value) { return value.key.starts_with("split."); });
+  }
   return all;
 }
 
@@ -529,7 +405,7 @@ class Values {
     return true;
   }
 
-  const Overflow& overflow() const { return overflow_; }
+  Overflow& overflow() { return overflow_; }
 
  private:
   const store::Checkpoint& checkpoint_;
@@ -638,7 +514,7 @@ NewNames names_for(const store::Checkpoint& checkpoint,
   const bool llama_cpp = style == NameStyle::kHf && writer.name != std::string_view("gguf") &&
                          store::runs_gguf(checkpoint);
   NewNames names = llama_cpp ? names_of_llama_cpp(checkpoint) : NewNames();
-  if (style == NameStyle::kKeep) return names;
+  if (style == NameStyle::kKeep || style == NameStyle::kUsual) return names;
   if (llama_cpp) {
     check_new_names(checkpoint, names.plan.names);
     return names;
@@ -670,6 +546,71 @@ void leave_out(store::OutputWeights& weights, const std::vector<std::string>& na
     if (gone.contains(tensor.info.alias_of)) tensor.info.alias_of.clear();
 }
 
+/// What is said of the `tensor` that overflowed.
+std::string overflow_text(const std::string& tensor, const ConvertRequest& request) {
+  if (request.dtype)
+    return fmt::format("tensor '{}': values overflow {} ({} clips them)", escape(tensor),
+                       dtype_name(*request.dtype), field("saturate"));
+  return fmt::format("tensor '{}': values are too large for the scales of {}", escape(tensor),
+                     request.blocks.empty() ? "float" : request.blocks);
+}
+
+/// Whether the output is a file of llama.cpp made of a model of transformers.
+bool becomes_llama_cpp(const store::Checkpoint& checkpoint,
+                       const std::optional<store::ModelConfig>& config,
+                       const store::WeightsWriter& writer, const ConvertRequest& request,
+                       bool to_file) {
+  const bool wanted = request.names == NameStyle::kLlamaCpp;
+  if (!wanted && request.names != NameStyle::kUsual) return false;
+  const bool gguf = to_file && writer.name == std::string_view("gguf");
+  if (wanted && !gguf)
+    throw UsageError(fmt::format("{} gguf needs a .gguf file as output", field("names")));
+  const bool own_names = store::has_gguf_names(checkpoint);
+  if (wanted && (own_names || !config))
+    throw InputError(checkpoint.path(),
+                     fmt::format("{}, expected a model of transformers with its config.json",
+                                 own_names ? "a file of llama.cpp" : "no config.json"));
+  return gguf && !own_names && (wanted || has_llama_cpp_architecture(config));
+}
+
+/// The blocks that a file of llama.cpp gets that is one already; nullptr for none.
+const BlockFormat* blocks_of_request(const store::Checkpoint& checkpoint,
+                                     const store::WeightsWriter& writer,
+                                     const ConvertRequest& request) {
+  if (request.blocks.empty()) return nullptr;
+  if (writer.name != std::string_view("gguf") || !store::has_gguf_names(checkpoint))
+    throw UsageError(fmt::format("{} {}: only a .gguf file with llama.cpp's names has such blocks",
+                                 field("dtype"), request.blocks));
+  store::check_whole_gguf(checkpoint);
+  return find_block_format(request.blocks);
+}
+
+ConvertResult convert_to_llama_cpp(const store::Checkpoint& checkpoint,
+                                   const store::ModelConfig& config, const std::string& out,
+                                   const ConvertRequest& request, ConvertResult result) {
+  LlamaCppModel model(checkpoint, config,
+                      {.dtype = request.dtype,
+                       .blocks = find_block_format(request.blocks),
+                       .overflow = request.overflow});
+  store::OutputWeights weights = model.weights(result.notes);
+  check_types(weights, checkpoint.path());
+  const store::Metadata markers = store::markers_of(checkpoint);
+  for (const auto& [key, value] : markers) store::set_metadata(weights.metadata, key, value);
+  result.tensors = weights.tensors.size() + weights.opaque.size();
+  result.converted = model.converted();
+  result.renamed = result.tensors;
+  result.files = 1;
+  store::WriteOptions options = request.write;
+  options.input = checkpoint.path();
+  options.verify = [&](const std::string& staged) {
+    if (const std::string& tensor = model.overflow().first(); !tensor.empty())
+      throw InputError(checkpoint.path(), overflow_text(tensor, request));
+    model.verify(staged);
+  };
+  store::write_marked_file(out, weights, {}, options);
+  return result;
+}
+
 }  // namespace
 
 std::string left_out_note(const std::string& name) {
@@ -691,6 +632,9 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   ConvertResult result;
   result.notes = checkpoint.notes();
   const auto config = store::find_config(checkpoint);
+  if (becomes_llama_cpp(checkpoint, config, writer, request, to_file))
+    return convert_to_llama_cpp(checkpoint, *config, out, request, std::move(result));
+  const BlockFormat* blocks = blocks_of_request(checkpoint, writer, request);
   const NewNames new_names = names_for(checkpoint, config, request.names, writer);
   const store::NameMap& names = new_names.plan.names;
   result.notes.insert(result.notes.end(), new_names.plan.notes.begin(), new_names.plan.notes.end());
@@ -709,6 +653,9 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
     if (values.settle(tensor)) ++result.converted;
   }
   if (request.dtype) set_file_type(all, *request.dtype, in, result.notes);
+  if (blocks != nullptr)
+    result.converted +=
+        quantise_llama_cpp(checkpoint, *blocks, all, values.overflow(), result.notes);
   result.renamed = apply_names(all, names);
   settle_aliases(all, config, result.notes);
   check_types(all, in);
@@ -718,9 +665,7 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   options.verify = [&](const std::string&) {
     const std::string& tensor = values.overflow().first();
     if (tensor.empty()) return;
-    throw InputError(in,
-                     fmt::format("tensor '{}': values overflow {} ({} clips them)", escape(tensor),
-                                 dtype_name(*request.dtype), field("saturate")));
+    throw InputError(in, overflow_text(tensor, request));
   };
   const store::TensorOrder order =
       sorted ? store::TensorOrder::kReference : store::TensorOrder::kAsGiven;

@@ -7,30 +7,27 @@
 
 #include "store/checkpoint.hpp"
 #include "store/checkpoint_writer.hpp"
+#include "surgery/convert/convert_values.hpp"
 
 namespace masque::surgery {
 
-/// What to do with values that the new type cannot hold: finite ones beyond its largest, and
-/// infinities where it has none.
-enum class OverflowPolicy {
-  kRefuse,    ///< InputError with the first tensor, by name
-  kSaturate,  ///< the largest finite value of the type
-};
-
 /// Which names tensors get.
 enum class NameStyle {
+  kUsual,     ///< llama.cpp's in a GGUF file made of a model that llama.cpp has, else kKeep
   kKeep,      ///< those that they have
   kHf,        ///< those of transformers: see surgery/names/name_rules.hpp
   kTf,        ///< those of Google's TensorFlow checkpoints: see store/tensorflow/tf_plan.hpp
   kVariable,  ///< those of the variables of a TensorFlow 2 object graph: see
               ///< store/tensorflow/object_graph.hpp
+  kLlamaCpp,  ///< those of llama.cpp, with its metadata: see surgery/convert/to_llama_cpp.hpp
 };
 
 /// What a conversion changes, and how it writes.
 struct ConvertRequest {
-  std::string format;                        ///< a writer's name; empty: see convert_checkpoint
-  std::optional<DType> dtype;                ///< for floating-point tensors; others keep theirs
-  std::optional<std::uint64_t> shard_bytes;  ///< most bytes of a shard; absent: one file
+  std::string format;          ///< a writer's name; empty: see convert_checkpoint
+  std::optional<DType> dtype;  ///< for floating-point tensors; others keep theirs
+  std::string blocks;  ///< instead of `dtype`, in llama.cpp's files: "Q8_0"; see LlamaCppModel
+  std::optional<std::uint64_t> shard_bytes;           ///< most bytes of a shard; absent: one file
   OverflowPolicy overflow = OverflowPolicy::kRefuse;  ///< values that `dtype` cannot hold
   NameStyle names = NameStyle::kKeep;                 ///< of tensors in the output
   bool strict = false;        ///< names that no table knows: nothing is written

@@ -11,6 +11,7 @@
 #include "base/file/output_folder.hpp"
 #include "base/json/json.hpp"
 #include "store/checkpoint_writer.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "store/tensorflow/tf_names.hpp"
 #include "text/open/google_folder.hpp"
 
@@ -41,6 +42,8 @@ unsigned mode_of(const std::string& folder, const std::string& name) {
 }  // namespace
 
 CheckpointEdit::CheckpointEdit(const store::Checkpoint& checkpoint) : checkpoint_(&checkpoint) {
+  // A part alone may keep its number of tensors and its rows.
+  if (checkpoint.files().size() > 1) store::check_one_gguf(checkpoint);
   if (!store::holds_two_models(checkpoint)) return;
   throw InputError(checkpoint.path(),
                    fmt::format("holds two models that share a vocabulary, and only one would "

@@ -195,7 +195,7 @@ TieReport tie_checkpoint(const std::string& in, const std::string& out, const Ti
   const EmbeddingTable table =
       find_embedding_table(edited.checkpoint, edited.config, request.tensor);
   check_head(edited.checkpoint, table);
-  store::check_whole_gguf(edited.checkpoint);
+  store::check_one_gguf(edited.checkpoint);
   TieReport report;
   report.family = table.family->name;
   report.head = table.decoder_weight;

@@ -9,6 +9,7 @@
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
 #include "base/string/split.hpp"
+#include "store/gguf/gguf_names.hpp"
 #include "store/markers.hpp"
 #include "store/safetensors/safetensors.hpp"
 
@@ -154,6 +155,7 @@ std::vector<std::string> rename_tensors(const store::Checkpoint& checkpoint,
                                         const store::NameMap& names, const std::string& out,
                                         store::WriteOptions options) {
   check_new_names(checkpoint, names);
+  if (checkpoint.files().size() > 1) store::check_one_gguf(checkpoint);
   for (const store::WeightsFile& file : checkpoint.files()) {
     if (file.content.writer == "npy" && changes(file, names))
       throw InputError(file.file.path(), "an npy file does not contain the name of its array");

@@ -161,7 +161,7 @@ PositionsReport resize_positions(const std::string& in, const std::string& out,
                                  const PositionsRequest& request) {
   const std::shared_ptr<const PositionExtension> way = parse_position_extension(request.how);
   EditedCheckpoint edited(in, request);
-  store::check_whole_gguf(edited.checkpoint);
+  store::check_one_gguf(edited.checkpoint);
   const Positions positions = find_positions(edited.checkpoint, edited.config, request.tensor);
   const store::TensorInfo& table = *positions.table;
   const std::uint64_t rows = table.shape[0];

@@ -73,7 +73,7 @@ NewType new_type(const store::Checkpoint& checkpoint, const store::TensorInfo& t
 TypesReport resize_types(const std::string& in, const std::string& out,
                          const TypesRequest& request) {
   EditedCheckpoint edited(in, request);
-  store::check_whole_gguf(edited.checkpoint);
+  store::check_one_gguf(edited.checkpoint);
   TypesReport report;
   const store::TensorInfo& table =
       find_types(edited.checkpoint, edited.config, request.tensor, report);

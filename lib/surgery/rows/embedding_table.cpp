@@ -200,7 +200,7 @@ void find_gguf_head(const store::Checkpoint& checkpoint, EmbeddingTable& table) 
 }  // namespace
 
 void check_can_untie(const store::Checkpoint& checkpoint, const EmbeddingTable& table) {
-  store::check_whole_gguf(checkpoint);
+  store::check_one_gguf(checkpoint);
   if (table.names.tf() != nullptr) {
     throw InputError(
         checkpoint.path(),

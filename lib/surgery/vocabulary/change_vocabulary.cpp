@@ -318,7 +318,7 @@ class Change {
         edit_(checkpoint_) {}
 
   VocabularyReport run(const std::string& out, const VocabularyPlan& plan) {
-    store::check_whole_gguf(checkpoint_);
+    store::check_one_gguf(checkpoint_);
     start_report();
     check_names();
     change_ = plan({checkpoint_, names_, table_.rows(), report_.notes});

@@ -1,13 +1,19 @@
 // The tokenizers of GGUF files as Hugging Face's.
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
 #include "base/json/json_writer.hpp"
 #include "base/string/comma_list.hpp"
+#include "base/string/utf8.hpp"
+#include "base/thread/parallel.hpp"
+#include "text/model/vocabulary_file.hpp"
 #include "text/open/convert.hpp"
 #include "text/open/gguf_vocabulary.hpp"
 #include "text/open/spiece_model.hpp"
@@ -158,6 +164,15 @@ void write_added(const GgufVocabulary& vocabulary, JsonWriter& json) {
   json.end_array();
 }
 
+/// How text is cut, as the pre-tokenizer of a tokenizer.json.
+std::string pre_tokenizer_json(const PreTokenizer& cut) {
+  const std::string plain = byte_level_json(false, true);
+  if (!cut.pattern.empty())
+    return cut_bytes_json(cut.pattern, "Isolated", false, byte_level_json(false, true, false));
+  if (!cut.single_digits) return plain;
+  return sequence_json("pretokenizers", {R"({"type":"Digits","individual_digits":true})", plain});
+}
+
 /// A tokenizer.json of byte-level BPE.
 std::string byte_pair_json(const GgufVocabulary& vocabulary, const std::string& path) {
   const auto* const cut = std::ranges::find(kPreTokenizers, vocabulary.pre, &PreTokenizer::name);
@@ -172,16 +187,7 @@ std::string byte_pair_json(const GgufVocabulary& vocabulary, const std::string& 
   json.begin_object();
   write_added(vocabulary, json);
   json.key("normalizer").raw(cut->composes ? R"({"type":"NFC"})" : "null");
-  const std::string plain = byte_level_json(false, true);
-  json.key("pre_tokenizer");
-  if (!cut->pattern.empty()) {
-    json.raw(cut_bytes_json(cut->pattern, "Isolated", false, byte_level_json(false, true, false)));
-  } else if (cut->single_digits) {
-    json.raw(
-        sequence_json("pretokenizers", {R"({"type":"Digits","individual_digits":true})", plain}));
-  } else {
-    json.raw(plain);
-  }
+  json.key("pre_tokenizer").raw(pre_tokenizer_json(*cut));
   const std::string bos = token_of(vocabulary, "bos"), eos = token_of(vocabulary, "eos");
   const bool begins = vocabulary.add_bos.value_or(cut->begins) && !bos.empty();
   const bool ends = vocabulary.add_eos.value_or(false) && !eos.empty();
@@ -222,7 +228,238 @@ TokenizerParts read_byte_pairs(const GgufVocabulary& vocabulary, const std::stri
   return parts;
 }
 
+// The other direction.
+
+constexpr std::uint64_t kMostTokenizerBytes = 256 << 20;
+
+/// Whether a pre-tokenizer of a tokenizer.json cuts as another one: members that change offsets
+/// alone do not count, and absent ones are what the class takes.
+bool cuts_alike(const JsonValue& a, const JsonValue& b) {
+  if (a.kind != b.kind || a.items.size() != b.items.size() || a.text != b.text) return false;
+  for (std::size_t i = 0; i < a.items.size(); ++i)
+    if (!cuts_alike(a.items[i], b.items[i])) return false;
+  const auto covers = [](const JsonValue& from, const JsonValue& in) {
+    return std::ranges::all_of(from.members, [&](const JsonMember& member) {
+      if (member.name == "trim_offsets") return true;
+      const JsonValue* other = in.find(member.name);
+      if (other == nullptr) return member.name == "use_regex" && member.value.text == "true";
+      return cuts_alike(member.value, *other);
+    });
+  };
+  return covers(a, b) && covers(b, a);
+}
+
+/// What a tokenizer.json has under `name`; a null if nothing.
+const JsonValue& part_of(const JsonValue& json, std::string_view name) {
+  static const JsonValue kNothing;
+  const JsonValue* found = json.find(name);
+  return found == nullptr ? kNothing : *found;
+}
+
+/// llama.cpp's name of the way in which the tokenizer.json `json` cuts text.
+std::optional<std::string> pre_of(const JsonValue& json) {
+  const JsonValue& normalizer = part_of(json, "normalizer");
+  const bool composes = normalizer.text_of("type") == "NFC";
+  if (!composes && !normalizer.is(JsonKind::kNull)) return std::nullopt;
+  const bool ignores = part_of(part_of(json, "model"), "ignore_merges").text == "true";
+  for (const PreTokenizer& cut : kPreTokenizers) {
+    if (cut.composes == composes && cut.ignores_merges == ignores &&
+        cuts_alike(part_of(json, "pre_tokenizer"), parse_json_file(pre_tokenizer_json(cut), "")))
+      return std::string(cut.name);
+  }
+  return std::nullopt;
+}
+
+/// The merges of a tokenizer.json, in either spelling.
+std::vector<std::string> merges_of(const JsonValue& model) {
+  std::vector<std::string> merges;
+  for (const JsonValue& merge : part_of(model, "merges").items) {
+    merges.push_back(merge.items.size() == 2 ? merge.items[0].text + " " + merge.items[1].text
+                                             : merge.text);
+  }
+  return merges;
+}
+
+/// The id that has `role`.
+std::optional<TokenId> id_of(const GgufVocabulary& vocabulary, std::string_view role) {
+  for (const auto& [name, id] : vocabulary.roles)
+    if (name == role) return id;
+  return std::nullopt;
+}
+
+/// Tokens, types and roles, which every kind has.
+GgufVocabulary plain_vocabulary(const Tokenizer& tokenizer) {
+  GgufVocabulary vocabulary;
+  for (std::size_t i = 0; i < tokenizer.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    std::string token(tokenizer.token(id));
+    const AddedToken* added = tokenizer.added().find(id);
+    PieceType type = PieceType::kNormal;
+    if (added != nullptr) {
+      token = added->content;
+      type = added->special ? PieceType::kControl : PieceType::kUserDefined;
+    } else if (token.empty()) {
+      token = unused_gguf_token(i);
+      type = PieceType::kUnused;
+    }
+    vocabulary.tokens.push_back(std::move(token));
+    vocabulary.types.push_back(static_cast<int>(type));
+  }
+  for (const auto& [role, token] : tokenizer.parts().role_names) {
+    if (const auto id = tokenizer.find(token)) vocabulary.roles.emplace_back(role, *id);
+  }
+  // A class may have some that no file names.
+  for (const auto& [role, field] : kRoleFields) {
+    const auto id = tokenizer.roles().*field;
+    const bool usual = role == "bos" || role == "eos" || role == "unk" || role == "pad";
+    if (id && usual && !id_of(vocabulary, role))
+      vocabulary.roles.emplace_back(std::string(role), *id);
+  }
+  return vocabulary;
+}
+
+/// Sets what stands around a text; false if that is more than bos and eos.
+bool set_template(const Tokenizer& tokenizer, GgufVocabulary& vocabulary) {
+  const TemplateTokens around = template_tokens(tokenizer, 1);
+  const auto fits = [&](const std::vector<TokenId>& tokens, std::string_view role) {
+    return tokens.empty() || (tokens.size() == 1 && id_of(vocabulary, role) == tokens[0]);
+  };
+  vocabulary.add_bos = !around.before.empty();
+  vocabulary.add_eos = !around.after.empty();
+  return fits(around.before, "bos") && fits(around.after, "eos");
+}
+
+/// Scores by the ranks of `merges`: pieces are joined in that order.
+void set_scores(const std::vector<std::string>& merges, GgufVocabulary& vocabulary) {
+  std::unordered_map<std::string, float> ranks;
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    std::string joined = merges[i];
+    if (const std::size_t space = joined.find(' ', 1); space != std::string::npos)
+      joined.erase(space, 1);
+    ranks.emplace(std::move(joined), -static_cast<float>(i));
+  }
+  const auto last = -static_cast<float>(merges.size());
+  for (const std::string& token : vocabulary.tokens) {
+    const auto found = ranks.find(token);
+    vocabulary.scores.push_back(found == ranks.end() ? last : found->second);
+  }
+}
+
+/// Types of SentencePiece's own pieces: bytes, and the unknown one.
+void set_piece_types(const JsonValue& model, GgufVocabulary& vocabulary) {
+  const std::string unknown = model.text_of("unk_token");
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    const std::string& token = vocabulary.tokens[i];
+    if (token == unknown) {
+      vocabulary.types[i] = static_cast<int>(PieceType::kUnknown);
+    } else if (token.size() == 6 && token.starts_with("<0x") && token.back() == '>') {
+      vocabulary.types[i] = static_cast<int>(PieceType::kByte);
+    }
+  }
+}
+
+/// Whether `found` reads every token's text, and the lines of read_alike(), as `expected`.
+bool reads_as(const GgufVocabulary& vocabulary, const Tokenizer& expected) {
+  std::optional<Tokenizer> found;
+  if (input_error_message([&] { found.emplace(read_gguf_vocabulary(vocabulary, "model.gguf")); }))
+    return false;
+  if (expected.size() == found->size() && !read_alike(*found, expected)) return false;
+  IdEncoder own = found->id_encoder({}), other = expected.id_encoder({});
+  std::vector<TokenId> a, b;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::string text = expected.decode({static_cast<TokenId>(i)}, false);
+    if (!valid_utf8(text)) continue;
+    a.clear();
+    b.clear();
+    own.encode(text, a);
+    other.encode(text, b);
+    if (a != b) return false;
+  }
+  return true;
+}
+
+/// The ways in which SentencePiece's pieces may be read.
+std::optional<GgufVocabulary> reading_of_pieces(GgufVocabulary vocabulary,
+                                                const Tokenizer& tokenizer) {
+  vocabulary.model = "llama";
+  vocabulary.pre = "default";
+  for (const bool prefix : {true, false}) {
+    vocabulary.add_space_prefix = prefix;
+    if (reads_as(vocabulary, tokenizer)) return vocabulary;
+  }
+  return std::nullopt;
+}
+
+std::optional<GgufVocabulary> pieces_of_json(const Tokenizer& tokenizer, const JsonValue& json) {
+  GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
+  const JsonValue& model = part_of(json, "model");
+  set_piece_types(model, vocabulary);
+  set_scores(merges_of(model), vocabulary);
+  if (!set_template(tokenizer, vocabulary)) return std::nullopt;
+  return reading_of_pieces(std::move(vocabulary), tokenizer);
+}
+
+std::optional<GgufVocabulary> pieces_of_model(const Tokenizer& tokenizer, const std::string& path) {
+  const SpieceModel spiece =
+      read_spiece_model(InputFile::open(path).read_all(kMostTokenizerBytes), path);
+  if (spiece.type != SpieceModel::Type::kBpe) return std::nullopt;
+  GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
+  vocabulary.scores.resize(vocabulary.tokens.size());
+  for (std::size_t i = 0; i < std::min(spiece.pieces.size(), vocabulary.tokens.size()); ++i) {
+    vocabulary.tokens[i] = spiece.pieces[i].text;
+    vocabulary.scores[i] = static_cast<float>(spiece.pieces[i].score);
+    vocabulary.types[i] = static_cast<int>(spiece.pieces[i].type);
+  }
+  if (!set_template(tokenizer, vocabulary)) return std::nullopt;
+  return reading_of_pieces(std::move(vocabulary), tokenizer);
+}
+
+std::optional<GgufVocabulary> byte_pairs_of(const Tokenizer& tokenizer, std::string pre,
+                                            std::vector<std::string> merges) {
+  GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
+  vocabulary.model = "gpt2";
+  vocabulary.pre = std::move(pre);
+  vocabulary.merges = std::move(merges);
+  if (!set_template(tokenizer, vocabulary) || !reads_as(vocabulary, tokenizer)) return std::nullopt;
+  return vocabulary;
+}
+
+/// The vocabulary of the folder's tokenizer; nothing if no metadata describe it.
+std::optional<GgufVocabulary> vocabulary_in(const Tokenizer& tokenizer, const std::string& folder) {
+  const std::string json_path = join(folder, "tokenizer.json");
+  if (exists(json_path)) {
+    const JsonValue json =
+        parse_json_file(InputFile::open(json_path).read_all(kMostTokenizerBytes), json_path);
+    const JsonValue& model = part_of(json, "model");
+    if (model.text_of("type") != "BPE") return std::nullopt;
+    if (part_of(model, "byte_fallback").text == "true") return pieces_of_json(tokenizer, json);
+    auto pre = pre_of(json);
+    return pre ? byte_pairs_of(tokenizer, *std::move(pre), merges_of(model)) : std::nullopt;
+  }
+  for (const char* name : kSpieceFiles) {
+    if (exists(join(folder, name))) return pieces_of_model(tokenizer, join(folder, name));
+  }
+  const std::string path = join(folder, "merges.txt");
+  const std::string& kind = tokenizer.parts().kind;
+  if (!exists(path) || (kind != "gpt2" && kind != "qwen2")) return std::nullopt;
+  std::vector<std::string> merges;
+  for (const auto& [left, right] :
+       read_merges_txt(InputFile::open(path).read_all(kMostTokenizerBytes), path))
+    merges.push_back(left + " " + right);
+  return byte_pairs_of(tokenizer, kind == "gpt2" ? "gpt-2" : "qwen2", std::move(merges));
+}
+
 }  // namespace
+
+std::string unused_gguf_token(std::size_t id) { return fmt::format("[PAD{}]", id); }
+
+GgufVocabulary make_gguf_vocabulary(const Tokenizer& tokenizer, const std::string& folder) {
+  if (auto vocabulary = vocabulary_in(tokenizer, folder)) return *std::move(vocabulary);
+  throw InputError(folder,
+                   "the metadata of GGUF files do not describe this tokenizer, expected "
+                   "byte-level BPE with a known way to cut text, or SentencePiece's BPE, "
+                   "and no more than bos and eos around a text");
+}
 
 std::vector<VocabularyText> files_of_gguf_vocabulary(const GgufVocabulary& vocabulary,
                                                      const std::string& path) {

@@ -30,6 +30,15 @@ struct GgufVocabulary {
 /// read, by name, and for lists that do not fit each other.
 TokenizerParts read_gguf_vocabulary(const GgufVocabulary& vocabulary, const std::string& path);
 
+/// What a GGUF file says of `tokenizer`, which was opened from `folder`: the other direction of
+/// read_gguf_vocabulary(), by the files of the folder. Every token's text and the lines of
+/// read_alike() are encoded both ways and compared. Throws InputError for a tokenizer that no such
+/// metadata describe.
+GgufVocabulary make_gguf_vocabulary(const Tokenizer& tokenizer, const std::string& folder);
+
+/// The token that stands for a row `id` without a token.
+std::string unused_gguf_token(std::size_t id);
+
 /// A file of a folder.
 struct VocabularyText {
   std::string name;     ///< "tokenizer.json"

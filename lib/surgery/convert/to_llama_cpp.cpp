@@ -1,0 +1,631 @@
+#include "surgery/convert/to_llama_cpp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/file/file.hpp"
+#include "base/json/json.hpp"
+#include "base/string/comma_list.hpp"
+#include "base/thread/parallel.hpp"
+#include "kernel/rotary.hpp"
+#include "model/checkpoint/load.hpp"
+#include "model/family.hpp"
+#include "model/known_keys.hpp"
+#include "store/checkpoint_writer.hpp"
+#include "store/gguf/gguf_architecture.hpp"
+#include "store/gguf/gguf_metadata.hpp"
+#include "store/gguf/gguf_model.hpp"
+#include "store/gguf/gguf_names.hpp"
+#include "store/gguf/gguf_tokenizer.hpp"
+#include "store/names/named_tensors.hpp"
+#include "tensor/block_encoder.hpp"
+#include "tensor/convert.hpp"
+#include "text/open/gguf_vocabulary.hpp"
+#include "text/tokenizer.hpp"
+
+namespace masque::surgery {
+
+namespace {
+
+using store::GgufArchitecture;
+using store::GgufChange;
+
+// Which architecture a model has.
+
+/// llama.cpp runs Mistral's models as Llama's.
+std::string_view own_model_type(std::string_view model_type) {
+  return model_type == "mistral" ? "llama" : model_type;
+}
+
+const GgufArchitecture* find_architecture(std::string_view model_type) {
+  for (const GgufArchitecture& one : store::gguf_architecture_table())
+    if (one.model_type == own_model_type(model_type)) return &one;
+  return nullptr;
+}
+
+const GgufArchitecture& need_architecture(const store::ModelConfig& config) {
+  if (const GgufArchitecture* found = find_architecture(config.model_type())) return *found;
+  throw InputError(
+      config.path(),
+      fmt::format("model_type is \"{}\", expected a model that llama.cpp's files are "
+                  "read of: {} ({} keep writes a container)",
+                  escape(config.model_type()), store::gguf_architectures(), field("names")));
+}
+
+// Designs.
+
+bool close(std::span<const double> a, std::span<const double> b) {
+  // Factors of angles are float.
+  return std::ranges::equal(a, b, [](double x, double y) {
+    return std::abs(x - y) <= 4e-7 * std::max(std::abs(x), std::abs(y));
+  });
+}
+
+/// Whether two layers turn by the same angles, up to float.
+bool turn_alike(const model::RotaryDesign& a, const model::RotaryDesign& b) {
+  const auto long_of = [](const model::RotaryDesign& rotary) -> std::span<const double> {
+    return rotary.long_frequencies.empty() ? rotary.frequencies : rotary.long_frequencies;
+  };
+  const bool same_length = a.long_from == b.long_from ||
+                           (close(a.frequencies, long_of(a)) && close(b.frequencies, long_of(b)));
+  return a.layout == b.layout && a.values == b.values && same_length &&
+         close(a.frequencies, b.frequencies) && close(long_of(a), long_of(b)) &&
+         close(std::span(&a.factor, 1), std::span(&b.factor, 1));
+}
+
+bool alike(const model::Design& a, model::Design b) {
+  for (std::size_t i = 0; i < std::min(a.layers.size(), b.layers.size()); ++i) {
+    if (turn_alike(a.layers[i].rotary, b.layers[i].rotary)) b.layers[i].rotary = a.layers[i].rotary;
+  }
+  return model::same_design(a, b);
+}
+
+/// The object of config.json with the settings of the angles of layers that read everything.
+std::optional<model::FamilyConfig> angles_of(const model::FamilyConfig& config) {
+  for (const char* name : {"rope_parameters", "rope_scaling"}) {
+    auto rope = config.object(name);
+    if (!rope) continue;
+    if (auto inner = rope->raw().object("full_attention"))
+      return model::FamilyConfig(*std::move(inner));
+    return rope;
+  }
+  return std::nullopt;
+}
+
+// The values.
+
+/// Rows of heads whose halves become pairs of neighbours.
+ReadFunction paired_rows(ReadFunction read, std::uint64_t head_rows, std::uint64_t row_bytes) {
+  return [read = std::move(read), head_rows, row_bytes](std::uint64_t offset, MutableBytes out) {
+    std::uint64_t done = 0;
+    while (done < out.size()) {
+      const std::uint64_t at = offset + done, row = at / row_bytes, inside = at % row_bytes;
+      const std::uint64_t in_head = row % head_rows;
+      const std::uint64_t source = row - in_head + in_head % 2 * (head_rows / 2) + in_head / 2;
+      const std::uint64_t count = std::min<std::uint64_t>(row_bytes - inside, out.size() - done);
+      read(source * row_bytes + inside, out.subspan(done, count));
+      done += count;
+    }
+  };
+}
+
+/// Floats with 1 added.
+store::Computed plus_one(ReadFunction read, DType from) {
+  store::Computed source;
+  source.chunk_bytes = 1 << 18;
+  source.fill = [read = std::move(read), from](std::uint64_t offset, MutableBytes out) {
+    const std::uint64_t width = dtype_bits(from) / 8, count = out.size() / sizeof(float);
+    std::vector<std::byte> bytes(count * width);
+    std::vector<float> numbers(count);
+    read(offset / sizeof(float) * width, bytes);
+    to_float(from, bytes, numbers);
+    for (float& number : numbers) number += 1.0F;
+    std::ranges::copy(std::as_bytes(std::span(numbers)), out.begin());
+  };
+  return source;
+}
+
+constexpr std::uint64_t kChunkBlocks = 1 << 11;
+
+store::Computed blocks_of(ReadFunction read, DType from, const BlockFormat& format,
+                          const std::string& name, const std::string& path, Overflow& overflow) {
+  store::Computed source;
+  source.chunk_bytes = kChunkBlocks * format.bytes;
+  source.fill = [read = std::move(read), from, &format, name, path, &overflow](std::uint64_t offset,
+                                                                               MutableBytes out) {
+    const std::uint64_t width = dtype_bits(from) / 8;
+    const std::uint64_t count = out.size() / format.bytes * format.elements;
+    std::vector<std::byte> bytes(count * width);
+    std::vector<float> numbers(count);
+    read(offset / format.bytes * format.elements * width, bytes);
+    to_float(from, bytes, numbers);
+    if (!std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); }))
+      throw InputError(path, fmt::format("tensor '{}': a value is not finite, which {} cannot hold",
+                                         escape(name), format.name));
+    if (!encode_blocks(format, numbers, out)) overflow.note(name);
+  };
+  return source;
+}
+
+/// Matrices that llama.cpp keeps in float.
+bool is_kept_in_float(std::string_view own) {
+  return own == "position_embd.weight" || own == "token_types.weight";
+}
+
+/// The blocks for rows of `columns` elements: the wanted ones, else Q8_0, whose blocks are shorter;
+/// nullptr if no row is whole blocks.
+const BlockFormat* fitting_blocks(const BlockFormat& wanted, std::uint64_t columns) {
+  if (columns % wanted.elements == 0) return &wanted;
+  const BlockFormat* small = find_block_format("Q8_0");
+  return columns % small->elements == 0 ? small : nullptr;
+}
+
+/// Tells about matrices that have other types than wanted.
+struct OtherTypes {
+  std::uint64_t smaller = 0;  ///< in Q8_0
+  std::uint64_t half = 0;     ///< in F16
+  std::string first;
+
+  void add(const std::string& name, bool has_blocks) {
+    (has_blocks ? smaller : half) += 1;
+    if (first.empty()) first = name;
+  }
+  void tell(const BlockFormat& wanted, std::vector<std::string>& notes) const {
+    if (first.empty()) return;
+    std::vector<std::string> counts;
+    if (smaller > 0) counts.push_back(fmt::format("{} in Q8_0", smaller));
+    if (half > 0) counts.push_back(fmt::format("{} in F16", half));
+    notes.push_back(
+        fmt::format("rows that are no multiple of {} elements, which {} needs: {}, the "
+                    "first '{}'",
+                    wanted.elements, wanted.name,
+                    comma_list(counts, [](const auto& text) { return text; }), escape(first)));
+  }
+};
+
+store::OutputOpaque opaque_of(const std::string& name, const Shape& shape,
+                              const BlockFormat& format, store::Computed source,
+                              const std::string& after) {
+  store::OutputOpaque opaque;
+  opaque.info.name = name;
+  opaque.info.type = format.name;
+  opaque.info.shape = shape;
+  opaque.info.end = element_count(shape).value_or(0) / format.elements * format.bytes;
+  opaque.source = std::move(source);
+  opaque.after = after;
+  return opaque;
+}
+
+std::uint32_t file_type_of(const BlockFormat& blocks) {
+  return blocks.name == "Q4_0" ? 2 : blocks.name == "Q8_0" ? 7 : 14;
+}
+
+}  // namespace
+
+std::string written_blocks() { return or_list(encoded_formats()); }
+
+bool has_llama_cpp_architecture(const std::optional<store::ModelConfig>& config) {
+  return config && find_architecture(config->model_type()) != nullptr;
+}
+
+struct LlamaCppModel::State {
+  /// The family's plan and tensors of a checkpoint.
+  struct Opened {
+    Opened(const store::Checkpoint& checkpoint, const store::ModelConfig& as_config,
+           store::NamedTensors as_names)
+        // As it is in f32: Gemma's scale of embeddings is rounded to the type.
+        : config(store::ModelConfig::parse(store::with_dtype(as_config, DType::kF32),
+                                           as_config.path())),
+          names(std::move(as_names)),
+          plan(model::read_plan(model::choose_family(config, ""), model::FamilyConfig(config))),
+          found(model::find_tensors(plan, checkpoint, names)) {}
+
+    store::ModelConfig config;
+    store::NamedTensors names;
+    model::ModelPlan plan;
+    model::LoadPlan found;
+  };
+
+  State(const store::Checkpoint& checkpoint_in, const store::ModelConfig& config_in,
+        const LlamaCppValues& values_in)
+      : checkpoint(checkpoint_in),
+        config(config_in),
+        values(values_in),
+        architecture(need_architecture(config_in)),
+        opened(checkpoint_in, config_in, store::NamedTensors(checkpoint_in, config_in)) {}
+
+  std::string key(std::string_view own) const {
+    return fmt::format("{}.{}", architecture.name, own);
+  }
+  void add(std::string_view own, Index number) {
+    typed.push_back(store::make_gguf_uint32(key(own), static_cast<std::uint32_t>(number)));
+  }
+  void add(std::string_view own, double number) {
+    typed.push_back(store::make_gguf_float32(key(own), static_cast<float>(number)));
+  }
+  bool has_key(std::string_view own) const {
+    const auto in = [&](std::span<const store::GgufConfigKey> keys) {
+      return std::ranges::find(keys, own, &store::GgufConfigKey::own) != keys.end();
+    };
+    return in(architecture.sizes) || in(architecture.keys);
+  }
+
+  void add_sizes();
+  void add_angles();
+  void add_factors(std::string_view name, const std::vector<double>& factors);
+  void add_tokenizer(std::vector<std::string>& notes);
+  void map_names();
+  void add_tensor(const store::TensorInfo& info, OtherTypes& others);
+
+  const store::Checkpoint& checkpoint;
+  const store::ModelConfig& config;
+  LlamaCppValues values;
+  const GgufArchitecture& architecture;
+  Opened opened;
+  std::vector<store::TypedValue> typed;
+  std::map<const store::TensorInfo*, std::pair<std::string, const store::GgufTensorName*>>
+      own_names;
+  std::shared_ptr<store::UnpackedTensor> unpacked = std::make_shared<store::UnpackedTensor>();
+  Overflow overflow;
+  store::OutputWeights weights;
+  std::uint64_t converted = 0;
+};
+
+void LlamaCppModel::State::add_sizes() {
+  const model::Design& design = opened.found.design;
+  const bool plain_heads = design.head_size * design.num_attention_heads == design.hidden_size;
+  const bool says_heads =
+      has_key("attention.key_length") &&
+      (!plain_heads || architecture.name == "llama" || architecture.name == "phi3" ||
+       architecture.name == "qwen3" || architecture.name.starts_with("gemma"));
+  Index window = 0;
+  for (const model::LayerDesign& layer : design.layers)
+    if (layer.window) window = std::max(window, *layer.window + 1);
+  if (design.max_position_embeddings > 0) add("context_length", design.max_position_embeddings);
+  add("embedding_length", design.hidden_size);
+  add("block_count", design.num_hidden_layers);
+  add("feed_forward_length", design.intermediate_size);
+  add("attention.head_count", design.num_attention_heads);
+  add("attention.head_count_kv", design.num_key_value_heads);
+  add(has_key("attention.layer_norm_epsilon") ? "attention.layer_norm_epsilon"
+                                              : "attention.layer_norm_rms_epsilon",
+      design.norm.epsilon);
+  if (says_heads) {
+    add("attention.key_length", design.head_size);
+    add("attention.value_length", design.head_size);
+  }
+  add("vocab_size", design.vocab_size);
+  if (window > 0 && has_key("attention.sliding_window")) add("attention.sliding_window", window);
+  if (design.score_cap > 0) add("attn_logit_softcapping", design.score_cap);
+  if (design.head.logit_cap > 0) add("final_logit_softcapping", design.head.logit_cap);
+}
+
+void LlamaCppModel::State::add_factors(std::string_view name, const std::vector<double>& factors) {
+  const std::vector<float> numbers(factors.begin(), factors.end());
+  const auto bytes = std::as_bytes(std::span(numbers));
+  store::OutputTensor tensor;
+  tensor.info.name = name;
+  tensor.info.dtype = DType::kF32;
+  tensor.info.shape = {numbers.size()};
+  tensor.info.end = bytes.size();
+  tensor.source =
+      store::Literal{std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  weights.tensors.push_back(std::move(tensor));
+}
+
+void LlamaCppModel::State::add_angles() {
+  const model::Design& design = opened.found.design;
+  if (!has_key("rope.freq_base") || design.layers.empty()) return;
+  const model::FamilyConfig keys(opened.config);
+  const auto rope = angles_of(keys);
+  const double usual = architecture.name == "gemma3" ? 1e6 : 1e4;
+  double theta = keys.positive("rope_theta", usual);
+  if (rope) theta = rope->positive("rope_theta", theta);
+  add("rope.freq_base", theta);
+  // Of a layer that reads everything: windows may have angles of their own.
+  const auto full = std::ranges::find_if(design.layers, [](const auto& l) { return !l.window; });
+  const model::RotaryDesign& rotary =
+      (full == design.layers.end() ? design.layers.front() : *full).rotary;
+  const auto size = static_cast<Index>(2 * rotary.frequencies.size());
+  if (architecture.name == "llama" || architecture.name == "phi3" || size != design.head_size)
+    add("rope.dimension_count", size);
+  if (!rope) return;
+  const std::string kind = rope->text("rope_type", rope->text("type", "default"));
+  if (kind == "default") return;
+  const auto add_kind = [&](const char* name) {
+    typed.push_back(store::make_gguf_text(key("rope.scaling.type"), name));
+  };
+  if (kind == "linear" || kind == "yarn") {
+    add_kind(kind == "linear" ? "linear" : "yarn");
+    add("rope.scaling.factor", rope->positive("factor", 1));
+  }
+  if (kind == "yarn") {
+    if (rope->has("original_max_position_embeddings"))
+      add("rope.scaling.original_context_length",
+          rope->size({"original_max_position_embeddings"}, 1));
+    if (rope->has("attention_factor"))
+      add("rope.scaling.attn_factor", rope->positive("attention_factor", 1));
+    return;
+  }
+  const std::vector<double> plain = kernel::rotary_frequencies(theta, size);
+  const auto factors = [&](const std::vector<double>& scaled) {
+    std::vector<double> divided(plain.size());
+    for (std::size_t i = 0; i < plain.size(); ++i) divided[i] = plain[i] / scaled[i];
+    return divided;
+  };
+  if (kind == "llama3") return add_factors(store::kGgufFrequencies, factors(rotary.frequencies));
+  if (kind == "longrope" || kind == "su") {
+    const auto& all = rotary.long_frequencies;
+    add_factors(store::kGgufLongFactors, factors(all.empty() ? rotary.frequencies : all));
+    add_factors(store::kGgufShortFactors, factors(rotary.frequencies));
+    if (rotary.long_from > 0) add("rope.scaling.original_context_length", rotary.long_from);
+    add("rope.scaling.attn_factor", rotary.factor);
+    return;
+  }
+  if (kind != "linear")
+    throw InputError(config.path(),
+                     fmt::format("rope_type is {}, expected one that llama.cpp's metadata can say: "
+                                 "default, linear, llama3, longrope or yarn ({} keep writes a "
+                                 "container)",
+                                 escape(kind), field("names")));
+}
+
+void LlamaCppModel::State::add_tokenizer(std::vector<std::string>& notes) {
+  const std::string& folder = checkpoint.folder();
+  if (!text::has_tokenizer(folder)) {
+    notes.emplace_back("no tokenizer in the folder: the file has none, and llama.cpp needs one");
+    for (const auto& [own, name] :
+         {std::pair("bos", "bos_token_id"), {"eos", "eos_token_id"}, {"padding", "pad_token_id"}}) {
+      std::optional<std::uint64_t> id;
+      if (!input_error_message([&] { id = config.size(name); }) && id && *id < UINT32_MAX)
+        typed.push_back(store::make_gguf_uint32(fmt::format("tokenizer.ggml.{}_token_id", own),
+                                                static_cast<std::uint32_t>(*id)));
+    }
+    return;
+  }
+  const text::Tokenizer tokenizer = text::Tokenizer::open(folder, {.model = folder});
+  text::GgufVocabulary vocabulary = text::make_gguf_vocabulary(tokenizer, folder);
+  const auto rows = static_cast<std::size_t>(opened.found.design.vocab_size);
+  if (vocabulary.tokens.size() > rows)
+    throw InputError(folder, fmt::format("the tokenizer has {} tokens, expected at most {}, the "
+                                         "rows of the table",
+                                         vocabulary.tokens.size(), rows));
+  for (std::size_t id = vocabulary.tokens.size(); id < rows; ++id) {
+    vocabulary.tokens.push_back(text::unused_gguf_token(id));
+    vocabulary.types.push_back(static_cast<int>(text::PieceType::kUnused));
+    if (!vocabulary.scores.empty()) vocabulary.scores.push_back(0);
+  }
+  std::ranges::move(store::gguf_tokenizer_metadata(vocabulary), std::back_inserter(typed));
+}
+
+/// Finds what llama.cpp calls every tensor of the model.
+void LlamaCppModel::State::map_names() {
+  const auto note = [&](const std::string& name, std::string own,
+                        const store::GgufTensorName& row) {
+    // Exports may lack the prefix of the base model.
+    const std::string& prefix = opened.plan.prefix;
+    const bool short_too = !prefix.empty() && name.starts_with(prefix);
+    const store::TensorInfo* info = opened.names.find(name);
+    if (info == nullptr && short_too) info = opened.names.find(name.substr(prefix.size()));
+    if (info != nullptr) own_names.emplace(info, std::pair(std::move(own), &row));
+  };
+  for (const store::GgufTensorName& row : architecture.tensors) {
+    const bool of_layer = row.name.find("{l}") != std::string_view::npos;
+    const Index count = of_layer ? opened.found.design.num_hidden_layers : 1;
+    for (Index l = 0; l < count; ++l) {
+      const std::string layer = fmt::format("{}", l);
+      note(store::gguf_with_layer(row.name, layer), store::gguf_with_layer(row.own, layer), row);
+    }
+  }
+  for (const model::TensorPlan& tensor : opened.found.tensors) {
+    if (own_names.contains(tensor.info)) continue;
+    throw InputError(config.path(),
+                     fmt::format("tensor '{}' has no name in llama.cpp's architecture {} ({} keep "
+                                 "writes a container)",
+                                 escape(tensor.info->name), architecture.name, field("names")));
+  }
+}
+
+void LlamaCppModel::State::add_tensor(const store::TensorInfo& info, OtherTypes& others) {
+  const auto& [own, row] = own_names.at(&info);
+  if (own == "output.weight" && opened.found.design.head.tied) return;
+  if (!is_float(info.dtype) || dtype_bits(info.dtype) < 16)
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}' is {}, expected F32, F16, BF16 or F64",
+                                 escape(info.name), dtype_name(info.dtype)));
+  const bool matrix = info.shape.size() == 2;
+  const bool turned = opened.names.is_transposed(info) !=
+                      (matrix && architecture.transposes && own.starts_with("blk."));
+  Shape shape = info.shape;
+  if (turned) std::swap(shape[0], shape[1]);
+  ReadFunction read =
+      turned ? transposed_values(checkpoint, info, unpacked) : plain_values(checkpoint, info);
+  const bool query = row->change == GgufChange::kQueryRows;
+  if (query || row->change == GgufChange::kKeyRows) {
+    const model::Design& design = opened.found.design;
+    const auto heads =
+        static_cast<std::uint64_t>(query ? design.num_attention_heads : design.num_key_value_heads);
+    read = paired_rows(std::move(read), shape[0] / heads, info.bytes() / shape[0]);
+  }
+  const bool in_float = !matrix || is_kept_in_float(own);
+  std::optional<DType> wanted = in_float ? DType::kF32 : values.dtype;
+  if (!in_float && values.blocks != nullptr) {
+    const BlockFormat* blocks = fitting_blocks(*values.blocks, shape[1]);
+    if (blocks != values.blocks) others.add(own, blocks != nullptr);
+    if (blocks != nullptr) {
+      const std::string after = weights.tensors.empty() ? "" : weights.tensors.back().info.name;
+      weights.opaque.push_back(opaque_of(
+          own, shape, *blocks,
+          blocks_of(std::move(read), info.dtype, *blocks, info.name, checkpoint.path(), overflow),
+          after));
+      ++converted;
+      return;
+    }
+    wanted = DType::kF16;
+  }
+  store::OutputTensor tensor;
+  tensor.info.name = own;
+  tensor.info.dtype = wanted.value_or(info.dtype);
+  tensor.info.shape = shape;
+  tensor.info.end = element_count(shape).value_or(0) * dtype_bits(tensor.info.dtype) / 8;
+  if (row->change == GgufChange::kPlusOne) {
+    tensor.source = plus_one(std::move(read), info.dtype);
+  } else if (tensor.info.dtype != info.dtype) {
+    tensor.source = converted_values(std::move(read), info.dtype, tensor.info.dtype,
+                                     values.overflow, info.name, overflow);
+  } else if (turned || row->change != GgufChange::kNone) {
+    tensor.source = store::Computed{std::move(read)};
+  } else {
+    tensor.source = store::source_of(checkpoint.files()[info.file].file, info);
+  }
+  converted += tensor.info.dtype != info.dtype ? 1 : 0;
+  weights.tensors.push_back(std::move(tensor));
+}
+
+LlamaCppModel::LlamaCppModel(const store::Checkpoint& checkpoint, const store::ModelConfig& config,
+                             const LlamaCppValues& values)
+    : state_(std::make_unique<State>(checkpoint, config, values)) {}
+
+LlamaCppModel::~LlamaCppModel() = default;
+
+store::OutputWeights LlamaCppModel::weights(std::vector<std::string>& notes) {
+  State& s = *state_;
+  s.weights.writer = "gguf";
+  s.map_names();
+  s.typed.push_back(
+      store::make_gguf_text(store::kGgufArchitecture, std::string(s.architecture.name)));
+  const std::string name = base_name(s.checkpoint.folder());
+  if (!name.empty() && name != ".") s.typed.push_back(store::make_gguf_text("general.name", name));
+  const store::TensorInfo& table = model::word_table_of(s.opened.found);
+  const auto type = s.values.blocks != nullptr
+                        ? std::optional<std::uint64_t>(file_type_of(*s.values.blocks))
+                        : store::gguf_file_type(s.values.dtype.value_or(table.dtype));
+  if (type)
+    s.typed.push_back(
+        store::make_gguf_uint32(store::kGgufFileType, static_cast<std::uint32_t>(*type)));
+  if (s.values.blocks != nullptr)
+    s.typed.push_back(store::make_gguf_uint32("general.quantization_version", 2));
+  s.add_sizes();
+  s.add_angles();
+  s.add_tokenizer(notes);
+  std::set<const store::TensorInfo*> used;
+  for (const model::TensorPlan& tensor : s.opened.found.tensors) used.insert(tensor.info);
+  OtherTypes others;
+  for (const store::TensorInfo& info : s.checkpoint.tensors())
+    if (used.contains(&info)) s.add_tensor(info, others);
+  if (s.values.blocks != nullptr) others.tell(*s.values.blocks, notes);
+  for (const std::string& unused : s.opened.found.unused)
+    notes.push_back(fmt::format("'{}' is no part of the model and is left out", escape(unused)));
+  for (const store::TypedValue& value : s.typed)
+    if (value.type == "STRING") s.weights.metadata.emplace_back(value.key, value.text);
+  s.weights.typed = s.typed;
+  return s.weights;
+}
+
+std::uint64_t LlamaCppModel::converted() const { return state_->converted; }
+
+const Overflow& LlamaCppModel::overflow() const { return state_->overflow; }
+
+void LlamaCppModel::verify(const std::string& path) const {
+  const State& s = *state_;
+  const store::Checkpoint made = store::open_checkpoint(path);
+  const store::ModelConfig config = *store::gguf_config(made);
+  const auto refuse = [&](std::string_view keys) {
+    throw InputError(s.config.path(),
+                     fmt::format("llama.cpp's metadata cannot say {} ({} keep writes a container)",
+                                 keys, field("names")));
+  };
+  std::optional<State::Opened> opened;
+  const auto why = input_error_message(
+      [&] { opened.emplace(made, config, store::NamedTensors::of_llama_cpp(made)); });
+  if (why) {
+    const std::string place = path + ": ";
+    refuse(
+        fmt::format("this model: {}", why->starts_with(place) ? why->substr(place.size()) : *why));
+  }
+  const model::Design& own = s.opened.found.design;
+  for (const std::string& unused : opened->found.unused) {
+    // Factors of angles are read as a part of the config.
+    if (!unused.starts_with("rope_"))
+      refuse(fmt::format("that the model has '{}'", escape(unused)));
+  }
+  if (alike(own, opened->found.design)) return;
+  // Whose value makes a difference to what the file says?
+  std::vector<std::string> keys;
+  for (const JsonMember& member : parse_json_file(s.config.text(), s.config.path()).members) {
+    const std::string value =
+        s.config.text().substr(member.value.begin, member.value.end - member.value.begin);
+    bool differs = false;
+    const auto wrong = input_error_message([&] {
+      // One object of angles has the other's name in older files.
+      const std::string text = member.name == "rope_parameters"
+                                   ? erase_json_member(config.text(), {"rope_scaling"})
+                                   : config.text();
+      const auto changed =
+          store::ModelConfig::parse(set_json_member(text, {member.name}, value), config.path());
+      const model::ModelPlan plan =
+          model::read_plan(model::choose_family(changed, ""), model::FamilyConfig(changed));
+      differs = !alike(opened->plan.design, plan.design);
+    });
+    if (differs || wrong) keys.push_back(member.name);
+  }
+  refuse(keys.empty() ? "what config.json says"
+                      : comma_list(keys, [](const std::string& key) { return escape(key); }));
+}
+
+std::uint64_t quantise_llama_cpp(const store::Checkpoint& checkpoint, const BlockFormat& blocks,
+                                 store::OutputWeights& weights, Overflow& overflow,
+                                 std::vector<std::string>& notes) {
+  if (!weights.opaque.empty())
+    throw InputError(checkpoint.path(),
+                     fmt::format("tensor '{}' is {} already, expected a file that is not quantised",
+                                 escape(weights.opaque.front().info.name),
+                                 escape(weights.opaque.front().info.type)));
+  OtherTypes others;
+  std::vector<store::OutputTensor> kept;
+  for (store::OutputTensor& tensor : weights.tensors) {
+    const store::TensorInfo& info = *checkpoint.find(tensor.info.name);
+    const bool matrix = info.shape.size() == 2 && is_float(info.dtype) &&
+                        dtype_bits(info.dtype) >= 16 && !is_kept_in_float(info.name);
+    const BlockFormat* own = matrix ? fitting_blocks(blocks, info.shape[1]) : nullptr;
+    if (matrix && own != &blocks) others.add(info.name, own != nullptr);
+    if (own == nullptr) {
+      if (matrix && info.dtype != DType::kF16) {
+        tensor.source = converted_values(plain_values(checkpoint, info), info.dtype, DType::kF16,
+                                         OverflowPolicy::kRefuse, info.name, overflow);
+        tensor.info.dtype = DType::kF16;
+      }
+      kept.push_back(std::move(tensor));
+      continue;
+    }
+    weights.opaque.push_back(opaque_of(info.name, info.shape, *own,
+                                       blocks_of(plain_values(checkpoint, info), info.dtype, *own,
+                                                 info.name, checkpoint.path(), overflow),
+                                       kept.empty() ? "" : kept.back().info.name));
+  }
+  weights.tensors = std::move(kept);
+  others.tell(blocks, notes);
+  const auto set = [&](store::TypedValue value) {
+    const auto found = std::ranges::find(weights.typed, value.key, &store::TypedValue::key);
+    if (found != weights.typed.end()) {
+      *found = std::move(value);
+    } else {
+      weights.typed.push_back(std::move(value));
+    }
+  };
+  set(store::make_gguf_uint32(store::kGgufFileType, file_type_of(blocks)));
+  set(store::make_gguf_uint32("general.quantization_version", 2));
+  return weights.opaque.size();
+}
+
+}  // namespace masque::surgery
