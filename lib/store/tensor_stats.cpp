@@ -123,9 +123,42 @@ struct Compare {
   }
 };
 
+/// Sums over the elements of both tensors.
+struct Products {
+  double a = 0, b = 0, both = 0, apart = 0;  // Σ a², Σ b², Σ a b, Σ (a − b)²
+
+  void add(std::span<const double> left, std::span<const double> right) {
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const double distance = left[i] - right[i];
+      a += left[i] * left[i];
+      b += right[i] * right[i];
+      both += left[i] * right[i];
+      apart += distance * distance;
+    }
+  }
+  void add(const Products& other) {
+    a += other.a;
+    b += other.b;
+    both += other.both;
+    apart += other.apart;
+  }
+  void tell(TensorDiff& out) const {
+    out.relative_error = apart == 0 ? 0 : std::sqrt(apart / a);
+    // Rounding must not go beyond what a cosine can be.
+    out.cosine = std::clamp(both / (std::sqrt(a) * std::sqrt(b)), -1.0, 1.0);
+  }
+};
+
+/// Nothing is known of how far apart values are.
+TensorDiff without_distance() {
+  TensorDiff out;
+  out.relative_error = out.cosine = std::numeric_limits<double>::quiet_NaN();
+  return out;
+}
+
 TensorDiff diff_packed(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,
                        const TensorInfo& in_b) {
-  TensorDiff out;
+  TensorDiff out = without_distance();
   std::vector<std::byte> left(kBlock);
   std::vector<std::byte> right(kBlock);
   for (std::uint64_t at = 0; at < in_a.bytes(); at += kBlock) {
@@ -189,12 +222,12 @@ TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkp
   const bool same_type = in_a.dtype == in_b.dtype;
   if (is_packed(in_a.dtype) || is_packed(in_b.dtype)) {
     if (same_type) return diff_packed(a, in_a, b, in_b);
-    TensorDiff all;
+    TensorDiff all = without_distance();
     all.count = in_a.elements();
     return all;
   }
   if (components(in_a.dtype) != components(in_b.dtype)) {
-    TensorDiff all;
+    TensorDiff all = without_distance();
     all.count = in_a.elements();
     all.max_absolute = std::numeric_limits<double>::quiet_NaN();
     return all;
@@ -202,12 +235,14 @@ TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkp
   const Compare compare{tolerance, same_type && tolerance.absolute == 0 && tolerance.relative == 0};
   const std::uint64_t blocks = blocks_of(in_a.elements());
   std::vector<TensorDiff> parts(blocks);
+  std::vector<Products> products(blocks);
   parallel_for(static_cast<Index>(blocks), threads, [&](Index i) {
     thread_local std::array<std::vector<std::byte>, 2> bytes;
     thread_local std::array<std::vector<double>, 2> values;
     const auto block = static_cast<std::uint64_t>(i);
     const auto left = read_block(a, in_a, block, bytes[0], values[0]);
     const auto right = read_block(b, in_b, block, bytes[1], values[1]);
+    products[block].add(left, right);
     if (same_type && bytes[0] == bytes[1]) return;
     const std::size_t per_element = components(in_a.dtype);
     const std::size_t each = same_type ? bytes[0].size() / left.size() : 0;
@@ -218,6 +253,9 @@ TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkp
     }
   });
   TensorDiff out;
+  Products sums;
+  for (const Products& part : products) sums.add(part);
+  sums.tell(out);
   for (const TensorDiff& part : parts) {
     if (part.count > 0 && out.count == 0) out.first = part.first;
     if (part.count > 0) out.last = part.last;

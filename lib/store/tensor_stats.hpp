@@ -45,13 +45,20 @@ struct TensorDiff {
   double max_relative = 0;  ///< largest |a − b| / max(|a|, |b|)
   std::uint64_t first = 0;  ///< index of the first element that differs
   std::uint64_t last = 0;   ///< index of the last one
+  /// ‖a − b‖ / ‖a‖ over all elements, whatever the tolerance: the root mean square of the error in
+  /// parts of that of the values. 0 if nothing differs, infinite if only a is 0; NaN of types
+  /// without a distance, and where an element is not finite.
+  double relative_error = 0;
+  /// a·b / (‖a‖ ‖b‖) over all elements; NaN if one of them is 0 everywhere, and as above.
+  double cosine = 1;
 };
 
 /// Compares the tensor `in_a` of `a` with `in_b` of `b`, which has the same shape (a MASQUE_CHECK),
 /// element by element with `threads` threads (≤ 0: default_threads()); types may differ. Equal
 /// types compare bits when there is no `tolerance`. Two tensors of one packed type compare bytes,
 /// and counts and places are then of bytes; a packed type and another, or a real and a complex
-/// type, differ in all elements. Throws InputError and Interrupted.
+/// type, differ in all elements. Sums are in double, over blocks of elements in their order. Throws
+/// InputError and Interrupted.
 TensorDiff tensor_diff(const Checkpoint& a, const TensorInfo& in_a, const Checkpoint& b,
                        const TensorInfo& in_b, Tolerance tolerance, int threads);
 

@@ -68,5 +68,20 @@ TEST_CASE("a run that diverged leaves no mean and no interval") {
   CHECK_FALSE(t.interval.has_value());
 }
 
+TEST_CASE("a mean over tokens has Student's interval over lines") {
+  evaluate::RatioMean mean;
+  mean.add(3, 1);
+  CHECK_FALSE(mean.interval().has_value());
+  mean.add(0, 0);  // no line
+  for (const double x : {1, 4, 16}) mean.add(x, 1);
+  evaluate::RatioMean equal;
+  // Of lines of one token each it is that of the numbers.
+  for (const double x : {1, 4, 16}) equal.add(x, 1);
+  REQUIRE(equal.interval().has_value());
+  CHECK(equal.interval()->low == doctest::Approx(-12.717231823185282).epsilon(1e-12));
+  CHECK(equal.interval()->high == doctest::Approx(26.717231823185283).epsilon(1e-12));
+  CHECK(mean.lines == 4);
+}
+
 }  // namespace
 }  // namespace masque::test

@@ -2,7 +2,12 @@
 #include "store/inspect/compare_checkpoints.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -246,6 +251,103 @@ TEST_CASE("by family names a tensor is found with and without prefix, by old and
   CHECK(contains(message_of([&] { compare_checkpoints(a, twice, options); }),
                  "tensors 'bert.pooler.w' and 'pooler.w' are both 'pooler.w'"));
   CHECK(changes(twice, twice).empty());
+}
+
+/// Two numbers of a tensor of doubles.
+std::pair<double, double> golden_pair(const Checkpoint& checkpoint, const std::string& name) {
+  std::array<double, 2> out{};
+  checkpoint.read(checkpoint.get(name), 0, std::as_writable_bytes(std::span(out)));
+  return {out[0], out[1]};
+}
+
+TEST_CASE("a quantised copy in llama.cpp's layout has the errors that NumPy computes") {
+  const std::string folder = MASQUE_TEST_DATA "/quantised/";
+  const Checkpoint source = open_checkpoint(folder + "source");
+  CompareOptions options;
+  options.canonical = model::canonical_name;
+  options.as_transformers = true;
+  for (const auto& [name, type] : {std::pair("q8_0", "Q8_0"), {"q4_0", "Q4_0"}}) {
+    CAPTURE(name);
+    const Checkpoint copy = open_checkpoint(folder + name + ".gguf");
+    const Checkpoint golden = open_checkpoint(folder + name + ".errors.safetensors");
+    std::size_t matrices = 0;
+    // The vectors are the same: norms, as F32 in both.
+    for (const TensorChange& change : compare_checkpoints(source, copy, options)) {
+      CAPTURE(change.name);
+      ++matrices;
+      CHECK(change.kind == ChangeKind::kDtype);
+      CHECK(change.type_a == "F32");
+      CHECK(change.type_b == type);
+      REQUIRE((change.a != nullptr && change.b != nullptr));
+      CHECK(change.a->shape == change.b->shape);
+      CHECK(change.diff.count > 0);
+      const auto [error, cosine] = golden_pair(golden, change.a->name);
+      CHECK(error > 0.001);
+      CHECK(change.diff.relative_error == doctest::Approx(error).epsilon(1e-12));
+      CHECK(change.diff.cosine == doctest::Approx(cosine).epsilon(1e-14));
+    }
+    CHECK(matrices == 16);
+    // Of itself nothing differs, decoded or not.
+    CHECK(compare_checkpoints(copy, copy, options).empty());
+    CHECK(compare_checkpoints(copy, copy, {}).empty());
+  }
+  // Without the names of transformers nothing is in both.
+  for (const TensorChange& change :
+       compare_checkpoints(source, open_checkpoint(folder + "q8_0.gguf"), {}))
+    CHECK((change.a == nullptr || change.b == nullptr));
+}
+
+TEST_CASE("matrices that llama.cpp keeps the other way round are turned") {
+  const std::string path = MASQUE_TEST_DATA "/gguf_model/gpt2.gguf";
+  const Checkpoint gpt2 = open_checkpoint(path);
+  CompareOptions options;
+  options.as_transformers = true;
+  const Files files;
+  // The first matrix of the attention, as transformers has it: (32, 96).
+  const std::string own = "blk.0.attn_qkv.weight";
+  const TensorInfo& stored = gpt2.get(own);
+  REQUIRE(stored.shape == Shape{96, 32});
+  std::vector<float> values(96 * 32);
+  gpt2.read(stored, 0, std::as_writable_bytes(std::span(values)));
+  std::vector<float> turned(values.size());
+  for (std::size_t i = 0; i < 96; ++i) {
+    for (std::size_t j = 0; j < 32; ++j) turned[j * 96 + i] = values[i * 32 + j];
+  }
+  const std::string name = "transformer.h.0.attn.c_attn.weight";
+  for (const bool changed : {false, true}) {
+    if (changed) turned[5] += 1;
+    const Checkpoint other =
+        files.open(changed ? "b" : "a", {{name, "F32", {32, 96}, raw(turned)}});
+    for (const TensorChange& change : compare_checkpoints(gpt2, other, options)) {
+      if (change.name != name) {
+        CHECK(change.kind == ChangeKind::kOnlyA);
+        continue;
+      }
+      CHECK(changed);
+      CHECK(change.kind == ChangeKind::kValues);
+      CHECK(change.diff.count == 1);
+      CHECK(change.diff.first == 5);
+    }
+  }
+}
+
+TEST_CASE("relative error and cosine of a tensor by hand") {
+  const Files files;
+  const auto diff = [&](const std::string& type, const std::string& left,
+                        const std::string& right) {
+    const auto found = compare_checkpoints(files.open("a", {{"x", type, {2}, left}}),
+                                           files.open("b", {{"x", type, {2}, right}}), {});
+    REQUIRE(found.size() == 1);
+    return found[0].diff;
+  };
+  const TensorDiff some = diff("F32", raw<float>({3, 4}), raw<float>({3, 2}));
+  CHECK(some.relative_error == doctest::Approx(2.0 / 5).epsilon(1e-15));
+  CHECK(some.cosine == doctest::Approx(17 / (5 * std::sqrt(13.0))).epsilon(1e-15));
+  const TensorDiff zeros = diff("F64", raw<double>({0, 0}), raw<double>({0, 1}));
+  CHECK(zeros.relative_error == std::numeric_limits<double>::infinity());
+  CHECK(std::isnan(zeros.cosine));
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(std::isnan(diff("F64", raw<double>({1, kNan}), raw<double>({1, 2})).relative_error));
 }
 
 }  // namespace

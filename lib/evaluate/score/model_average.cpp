@@ -68,8 +68,7 @@ struct Sums {
   void add(const TokenDistribution& p, TokenId token) {
     const auto at = static_cast<std::size_t>(token);
     loss -= p.logarithm[at];
-    const auto best = std::max_element(p.logarithm.begin(), p.logarithm.end());
-    hits += best - p.logarithm.begin() == static_cast<std::ptrdiff_t>(at) ? 1 : 0;
+    hits += most_probable(p) == token ? 1 : 0;
   }
 };
 

@@ -37,6 +37,11 @@ TokenDistribution predict(std::span<const T> logits) {
   return p;
 }
 
+/// The most probable id of `p`; of several the first.
+inline TokenId most_probable(const TokenDistribution& p) {
+  return static_cast<TokenId>(std::ranges::max_element(p.logarithm) - p.logarithm.begin());
+}
+
 /// KL(`p` ‖ `q`) in nats, at least 0. Both have the same ids.
 inline double divergence(const TokenDistribution& p, const TokenDistribution& q) {
   double sum = 0;

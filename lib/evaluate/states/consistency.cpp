@@ -1,10 +1,10 @@
 #include "evaluate/states/consistency.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.hpp"
 #include "evaluate/score/token_distribution.hpp"
+#include "evaluate/states/state_distance.hpp"
 
 namespace masque::evaluate {
 
@@ -62,20 +62,10 @@ class StateComparer final : public model::Observer {
         plain.state.assign(row.begin(), row.end());
         continue;
       }
-      double apart = 0, squares = 0, plain_squares = 0, product = 0;
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        const double a = row[c];
-        const double b = plain.state[c];
-        apart += (a - b) * (a - b);
-        squares += a * a;
-        plain_squares += b * b;
-        product += a * b;
-      }
+      const auto [distance, cosine] = compare_states(row, std::span<const double>(plain.state));
       Copy& copy = copies_[static_cast<std::size_t>(s)];
-      // States of zeros are as far apart as they can be, unless both are.
-      copy.distance += plain_squares > 0 ? std::sqrt(apart / plain_squares) : apart > 0 ? 1 : 0;
-      const double norms = std::sqrt(squares * plain_squares);
-      copy.cosine += norms > 0 ? product / norms : apart > 0 ? 0 : 1;
+      copy.distance += distance;
+      copy.cosine += cosine;
     }
   }
 

@@ -127,6 +127,13 @@ struct RatioMean {
     const double squares = value_squares - 2 * r * products + r * r * count_squares;
     return std::sqrt(std::max(squares, 0.0) * n / (n - 1)) / counts;
   }
+  /// mean ± t standard errors, where t is student_quantile(`level`, n − 1), 0 < level < 1; nothing
+  /// of fewer than two lines.
+  std::optional<Interval> interval(double level = kIntervalLevel) const {
+    if (lines < 2) return std::nullopt;
+    const double half = student_quantile(level, static_cast<Index>(lines) - 1) * standard_error();
+    return Interval{mean() - half, mean() + half};
+  }
 };
 
 // A share of right answers: its interval, and whether two shares differ.

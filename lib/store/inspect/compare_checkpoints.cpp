@@ -13,6 +13,9 @@
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
 #include "base/thread/parallel.hpp"
+#include "store/gguf/gguf_model.hpp"
+#include "store/numpy/unpacked_tensor.hpp"
+#include "store/transpose.hpp"
 
 namespace masque::store {
 
@@ -32,33 +35,72 @@ namespace {
 struct Found {
   const TensorInfo* tensor = nullptr;
   const OpaqueTensor* opaque = nullptr;
+  std::string type;  // as the file calls it
 
   bool there() const { return tensor != nullptr || opaque != nullptr; }
   const std::string& name() const { return tensor == nullptr ? opaque->name : tensor->name; }
   const Shape& shape() const { return tensor == nullptr ? opaque->shape : tensor->shape; }
 };
 
-using ByName = std::map<std::string, Found>;
+/// The tensors of a checkpoint by the names that they are matched by.
+struct Side {
+  std::map<std::string, Found> tensors;
+  std::shared_ptr<const void> owner;  // of those that its files do not have as they are
+};
 
-ByName by_name(const Checkpoint& checkpoint, const CompareOptions& options) {
-  ByName out;
-  const auto add = [&](const Found& found) {
-    const std::string name = options.canonical ? options.canonical(found.name()) : found.name();
-    const auto [at, added] = out.emplace(name, found);
+/// `tensor`, a matrix of elements of whole bytes, the other way round: read whole, by way of
+/// `last`.
+TensorInfo transposed(const TensorInfo& tensor, const std::shared_ptr<UnpackedTensor>& last) {
+  const std::size_t width = dtype_bits(tensor.dtype) / 8;
+  MASQUE_CHECK(tensor.shape.size() == 2 && width > 0);
+  const auto unpack = [tensor, width](const InputFile& file, MutableBytes out) {
+    std::vector<std::byte> bytes(tensor.bytes());
+    read_tensor(file, tensor, 0, bytes);
+    const std::size_t rows = tensor.shape[0];
+    transpose(bytes.data(), rows, tensor.shape[1], width, out.data(), rows * width);
+  };
+  TensorInfo other = tensor;
+  std::swap(other.shape[0], other.shape[1]);
+  other.begin = 0;
+  other.end = tensor.bytes();
+  other.reader = unpacking_reader(tensor.bytes(), unpack, last);
+  return other;
+}
+
+Side by_name(const Checkpoint& checkpoint, const CompareOptions& options) {
+  Side side;
+  const auto add = [&](const std::string& own, Found found) {
+    const std::string name = options.canonical ? options.canonical(own) : own;
+    const auto [at, added] = side.tensors.emplace(name, std::move(found));
     if (!added) {
       throw InputError(checkpoint.path(),
                        fmt::format("tensors '{}' and '{}' are both '{}'", escape(at->second.name()),
-                                   escape(found.name()), escape(name)));
+                                   escape(own), escape(name)));
     }
   };
-  for (const TensorInfo& tensor : checkpoint.tensors()) add({&tensor, nullptr});
-  for (const OpaqueTensor& tensor : checkpoint.opaque()) add({nullptr, &tensor});
-  return out;
+  if (options.as_transformers && runs_gguf(checkpoint)) {
+    const auto made = std::make_shared<std::map<std::string, TensorInfo>>(gguf_tensors(checkpoint));
+    const auto last = std::make_shared<UnpackedTensor>();
+    for (auto& [name, tensor] : *made) {
+      const TensorInfo* own = checkpoint.find(tensor.name);
+      std::string type = own != nullptr ? std::string(dtype_name(own->dtype))
+                                        : checkpoint.find_opaque(tensor.name)->type;
+      if (is_transposed_in_gguf(checkpoint, tensor)) tensor = transposed(tensor, last);
+      add(name, {&tensor, nullptr, std::move(type)});
+    }
+    side.owner = made;
+    return side;
+  }
+  for (const TensorInfo& tensor : checkpoint.tensors())
+    add(tensor.name, {&tensor, nullptr, std::string(dtype_name(tensor.dtype))});
+  for (const OpaqueTensor& tensor : checkpoint.opaque())
+    add(tensor.name, {nullptr, &tensor, tensor.type});
+  return side;
 }
 
-Found find_in(const ByName& tensors, const std::string& name) {
-  const auto found = tensors.find(name);
-  return found == tensors.end() ? Found{} : found->second;
+Found find_in(const Side& side, const std::string& name) {
+  const auto found = side.tensors.find(name);
+  return found == side.tensors.end() ? Found{} : found->second;
 }
 
 /// Bytes that differ, where both have the same number.
@@ -67,7 +109,8 @@ TensorDiff opaque_diff(const Checkpoint& a, const OpaqueTensor& in_a, const Chec
   constexpr std::uint64_t kChunk = 1 << 20;
   TensorDiff diff;
   // Bytes have no distance.
-  diff.max_absolute = diff.max_relative = std::numeric_limits<double>::quiet_NaN();
+  diff.max_absolute = diff.max_relative = diff.relative_error = diff.cosine =
+      std::numeric_limits<double>::quiet_NaN();
   std::vector<std::byte> left;
   std::vector<std::byte> right;
   for (std::uint64_t done = 0; done < in_a.bytes(); done += kChunk) {
@@ -107,12 +150,15 @@ std::optional<TensorChange> opaque_change(const std::string& name, const Checkpo
 
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                               const CompareOptions& options) {
-  const ByName in_a = by_name(a, options);
-  const ByName in_b = by_name(b, options);
+  const Side in_a = by_name(a, options);
+  const Side in_b = by_name(b, options);
   std::set<std::string> names;
-  for (const auto& [name, tensor] : in_a) names.insert(name);
-  for (const auto& [name, tensor] : in_b) names.insert(name);
-  const std::uint64_t total = a.tensor_bytes();
+  for (const Side* side : {&in_a, &in_b}) {
+    for (const auto& [name, tensor] : side->tensors) names.insert(name);
+  }
+  std::uint64_t total = 0;
+  for (const auto& [name, found] : in_a.tensors)
+    total += found.tensor == nullptr ? 0 : found.tensor->bytes();
   std::uint64_t done = 0;
   std::vector<TensorChange> changes;
   for (const std::string& name : names) {
@@ -120,26 +166,33 @@ std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpo
     const Found found_b = find_in(in_b, name);
     const TensorInfo* left = found_a.tensor;
     const TensorInfo* right = found_b.tensor;
+    const auto add = [&](TensorChange change) {
+      change.type_a = found_a.type;
+      change.type_b = found_b.type;
+      for (const auto& owner : {in_a.owner, in_b.owner}) {
+        if (owner != nullptr) change.owners.push_back(owner);
+      }
+      changes.push_back(std::move(change));
+    };
     if (left != nullptr) done += left->bytes();
     if (!found_a.there() || !found_b.there()) {
-      changes.push_back({name, found_a.there() ? ChangeKind::kOnlyA : ChangeKind::kOnlyB, left,
-                         right, TensorDiff{}, found_a.opaque, found_b.opaque});
+      add({name, found_a.there() ? ChangeKind::kOnlyA : ChangeKind::kOnlyB, left, right,
+           TensorDiff{}, found_a.opaque, found_b.opaque});
       continue;
     }
     if (left == nullptr || right == nullptr) {
-      if (auto change = opaque_change(name, a, found_a, b, found_b))
-        changes.push_back(*std::move(change));
+      if (auto change = opaque_change(name, a, found_a, b, found_b)) add(*std::move(change));
       continue;
     }
     if (left->shape != right->shape) {
-      changes.push_back({name, ChangeKind::kShape, left, right, {}});
+      add({name, ChangeKind::kShape, left, right, {}});
       continue;
     }
     const TensorDiff diff = tensor_diff(a, *left, b, *right, options.tolerance, options.threads);
-    if (left->dtype != right->dtype) {
-      changes.push_back({name, ChangeKind::kDtype, left, right, diff});
+    if (found_a.type != found_b.type) {
+      add({name, ChangeKind::kDtype, left, right, diff});
     } else if (diff.count > 0) {
-      changes.push_back({name, ChangeKind::kValues, left, right, diff});
+      add({name, ChangeKind::kValues, left, right, diff});
     }
     if (options.progress) options.progress(done, total);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ struct TensorChange {
   TensorDiff diff;  ///< of kDtype and kValues; of opaque tensors `count` and `first` are in bytes
   const OpaqueTensor* opaque_a = nullptr;  ///< instead of a, if it has no DType
   const OpaqueTensor* opaque_b = nullptr;  ///< instead of b, if it has no DType
+  /// What the file of A calls the type of its elements, of decoded ones, too: "F32", "Q8_0"; empty:
+  /// not in A.
+  std::string type_a = {};
+  std::string type_b = {};  ///< the same of B
+  /// Keeps a and b where they are those of gguf_tensors(); else empty.
+  std::vector<std::shared_ptr<const void>> owners = {};
 };
 
 /// How checkpoints are compared.
@@ -34,13 +41,17 @@ struct CompareOptions {
   Tolerance tolerance;  ///< of values; 0: bits of equal types
   /// Tensors are matched by this of their names; empty: by the names.
   std::function<std::string(std::string_view name)> canonical;
+  /// Models of llama.cpp that run (runs_gguf) have the names and layouts of transformers, as
+  /// gguf_tensors() makes them, and quantised tensors are decoded.
+  bool as_transformers = false;
   int threads = 0;            ///< ≤ 0: default_threads()
   ProgressFunction progress;  ///< called with the bytes of A compared; may be empty
 };
 
 /// All changes from `a` to `b`, sorted by name, as `options` say. It does not matter in which file
 /// a tensor is. With a tolerance a dtype alone is a change still. Throws InputError if two tensors
-/// of one checkpoint have one canonical name.
+/// of one checkpoint have one canonical name, and as gguf_tensors() does. Memory: of matrices that
+/// llama.cpp keeps the other way round one at a time.
 std::vector<TensorChange> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                               const CompareOptions& options);
 
