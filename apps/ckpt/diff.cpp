@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "model/family_names.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 
 namespace masque::ckpt {
 
@@ -38,8 +40,12 @@ std::string form_of(const store::TensorInfo* tensor, const store::OpaqueTensor* 
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
-  const store::Checkpoint a = store::open_checkpoint(o.a);
-  const store::Checkpoint b = store::open_checkpoint(o.b);
+  const store::Checkpoint a = store::open_decoded(o.a);
+  const store::Checkpoint b = store::open_decoded(o.b);
+  for (const store::Checkpoint* checkpoint : {&a, &b}) {
+    if (checkpoint->is_decoded())
+      session.note(escape(checkpoint->path()) + ": " + checkpoint->decoded_note());
+  }
   o.compare.threads = o.common.threads;
   o.compare.progress = session.progress("comparing");
   if (o.names == NameMatch::kFamily) o.compare.canonical = model::canonical_name;

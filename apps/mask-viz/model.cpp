@@ -33,7 +33,8 @@ model::Design design_of(const Options& o) {
   const auto config = store::ModelConfig::find(is_folder(o.model) ? o.model : folder_of(o.model));
   if (!config) throw InputError(o.model, "no config.json, expected a checkpoint folder");
   const model::Family& family = model::choose_family(*config, o.family);
-  return model::read_plan(family, model::FamilyConfig(*config)).design;
+  // Masks do not depend on how weights are stored.
+  return model::read_plan(family, model::FamilyConfig(store::without_quantization(*config))).design;
 }
 
 /// What besides masks decides what a layer reads.
