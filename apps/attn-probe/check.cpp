@@ -17,6 +17,7 @@
 #include "evaluate/check/check_invariance.hpp"
 #include "evaluate/check/check_leak.hpp"
 #include "evaluate/check/check_sane.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 
 namespace masque::attn_probe {
 
@@ -325,7 +326,7 @@ cli::ExitCode run_sane(const Options& o, const cli::Command& command, cli::Sessi
   const double tolerance = o.tolerance.value_or(1e-3);
   session.configure(o.open.common);
   commands::check_sequences(o.sequences, command);
-  const store::Checkpoint checkpoint = store::open_checkpoint(o.open.model);
+  const store::Checkpoint checkpoint = store::open_decoded(o.open.model);
   const evaluate::SaneRow finite = evaluate::check_finite(
       checkpoint, o.open.common.threads > 0 ? o.open.common.threads : default_threads());
   // No model is built from numbers that are not finite.

@@ -5,6 +5,7 @@
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
 #include "store/inspect/print_tensor.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 
 namespace masque::ckpt {
 
@@ -22,7 +23,10 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
+  store::Checkpoint checkpoint = store::open_decoded(o.checkpoint);
+  // A part of a quantised weight is printed as it is stored.
+  if (checkpoint.is_decoded() && checkpoint.find(o.tensor) == nullptr)
+    checkpoint = store::open_checkpoint(o.checkpoint);
   const store::TensorInfo& tensor = checkpoint.get(o.tensor);
   const store::RowRange rows = store::parse_row_range(o.rows.value_or(""), tensor);
   const store::PrintForm form = o.form == Form::kRaw    ? store::PrintForm::kRaw

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "base/string/name_table.hpp"
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
@@ -14,6 +15,7 @@
 #include "model/family_names.hpp"
 #include "store/gguf/gguf_model.hpp"
 #include "store/inspect/compare_checkpoints.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 
 namespace masque::ckpt {
 
@@ -55,8 +57,12 @@ NameMatch names_for(const store::Checkpoint& a, const store::Checkpoint& b, cli:
 
 cli::ExitCode run(Options& o, cli::Session& session) {
   session.configure(o.common);
-  const store::Checkpoint a = store::open_checkpoint(o.a);
-  const store::Checkpoint b = store::open_checkpoint(o.b);
+  const store::Checkpoint a = store::open_decoded(o.a);
+  const store::Checkpoint b = store::open_decoded(o.b);
+  for (const store::Checkpoint* checkpoint : {&a, &b}) {
+    if (checkpoint->is_decoded())
+      session.note(escape(checkpoint->path()) + ": " + checkpoint->decoded_note());
+  }
   o.compare.threads = o.common.threads;
   o.compare.progress = session.progress("comparing");
   if ((o.names ? *o.names : names_for(a, b, session)) == NameMatch::kFamily) {

@@ -5,6 +5,7 @@
 #include "cli/run_tool.hpp"
 #include "cli/shared_options.hpp"
 #include "commands.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "store/tensor_stats.hpp"
 
 namespace masque::ckpt {
@@ -19,7 +20,8 @@ struct Options {
 
 cli::ExitCode run(const Options& o, cli::Session& session) {
   session.configure(o.common);
-  const store::Checkpoint checkpoint = store::open_checkpoint(o.checkpoint);
+  const store::Checkpoint checkpoint = store::open_decoded(o.checkpoint);
+  if (checkpoint.is_decoded()) session.note(checkpoint.decoded_note());
   std::vector<const store::TensorInfo*> chosen;
   for (const std::string& name : o.tensors) chosen.push_back(&checkpoint.get(name));
   if (chosen.empty()) {

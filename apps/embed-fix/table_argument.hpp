@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/session.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/token_names.hpp"
@@ -15,7 +16,7 @@ namespace masque::embed_fix {
 struct TableArgument {
   TableArgument(const std::string& path, const std::optional<std::string>& tensor,
                 cli::Session& session)
-      : checkpoint(store::open_checkpoint(path)),
+      : checkpoint(store::open_decoded(path)),
         config(store::find_config(checkpoint)),
         names(surgery::TokenNames::of(checkpoint)),
         table(surgery::find_embedding_table(checkpoint, config, tensor)) {

@@ -46,7 +46,8 @@ std::vector<StackMasks> stacks_of(const Options& o) {
   const auto config = store::ModelConfig::find(is_folder(o.model) ? o.model : folder_of(o.model));
   if (!config) throw InputError(o.model, "no config.json, expected a checkpoint folder");
   const model::Family& family = model::choose_family(*config, o.family);
-  const model::FamilyConfig keys(*config);
+  // Masks do not depend on how weights are stored.
+  const model::FamilyConfig keys(store::without_quantization(*config));
   const model::Design design = model::read_plan(family, keys).design;
   if (!model::makes_decoder(family, *config)) {
     if (o.stack.chosen)

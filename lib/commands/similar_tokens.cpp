@@ -10,6 +10,7 @@
 #include "base/json/json.hpp"
 #include "base/string/parse_number.hpp"
 #include "base/string/split.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 #include "surgery/rows/embedding_table.hpp"
 #include "surgery/rows/table_stats.hpp"
@@ -49,7 +50,7 @@ namespace {
 
 records::SimilarTokens nearest_in_table(const std::string& path, const TokenParser& tokens,
                                         int threads, cli::Session& session) {
-  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::Checkpoint checkpoint = store::open_decoded(path);
   const surgery::EmbeddingTable table =
       surgery::find_embedding_table(checkpoint, store::find_config(checkpoint), std::nullopt);
   const TokenId size = tokens.table.size;

@@ -52,6 +52,16 @@ std::uint64_t Checkpoint::tensor_bytes() const {
   return sum;
 }
 
+void Checkpoint::put_decoded(std::vector<TensorInfo> tensors, std::string note) {
+  MASQUE_CHECK(!is_decoded() && !note.empty());
+  tensors_ = std::move(tensors);
+  by_name_.clear();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].name, i);
+  MASQUE_CHECK(by_name_.size() == tensors_.size());
+  decoded_note_ = std::move(note);
+  notes_.push_back(decoded_note_);
+}
+
 std::optional<Violation> Checkpoint::add_file(InputFile file, std::string name) {
   auto read = read_weights(file);
   if (auto* violation = std::get_if<Violation>(&read)) return std::move(*violation);

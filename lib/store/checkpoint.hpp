@@ -65,6 +65,15 @@ class Checkpoint {
   /// Sum of all tensors' bytes, opaque ones left out.
   std::uint64_t tensor_bytes() const;
 
+  /// Whether quantised weights are in tensors() as what they mean, in the place of what is stored
+  /// of them: open_decoded() (store/quantized).
+  bool is_decoded() const { return !decoded_note_.empty(); }
+  /// What is said of them; empty if !is_decoded(). One of notes().
+  const std::string& decoded_note() const { return decoded_note_; }
+  /// Puts `tensors`, of these files, in the place of tensors(), and says `note` of them. Called
+  /// once, before anyone has a pointer to one of tensors().
+  void put_decoded(std::vector<TensorInfo> tensors, std::string note);
+
  private:
   friend Checked<Checkpoint> open_checked(const std::string& path);
   std::optional<Violation> add_file(InputFile file, std::string name);
@@ -83,6 +92,7 @@ class Checkpoint {
   std::optional<BundleIndex> bundle_;
   std::string index_name_;
   std::vector<std::string> notes_;
+  std::string decoded_note_;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;
   std::vector<OpaqueTensor> opaque_;

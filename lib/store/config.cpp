@@ -135,6 +135,10 @@ std::optional<double> ModelConfig::number(std::string_view name) const {
   return number;
 }
 
+ModelConfig without_quantization(const ModelConfig& config) {
+  return ModelConfig::parse(erase_json_member(config.text(), {kQuantizationKey}), config.path());
+}
+
 namespace {
 
 std::string dtype_in_config(DType dtype) {

@@ -68,6 +68,13 @@ class ModelConfig {
 /// bert_config.json, albert_config.json and electra_config.json; config.json if there is none.
 std::string config_name(const std::string& folder);
 
+/// The field that says how the weights of a model are quantised.
+inline constexpr const char* kQuantizationKey = "quantization_config";
+
+/// `config` without the field kQuantizationKey: that of the same model with weights that are not
+/// quantised.
+ModelConfig without_quantization(const ModelConfig& config);
+
 /// The text of `config` with the name of the floating-point type `dtype` in its fields `dtype` and
 /// `torch_dtype`, where it has them.
 std::string with_dtype(const ModelConfig& config, DType dtype);

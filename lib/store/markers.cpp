@@ -28,13 +28,6 @@ bool is_folder_weights(const std::string& name) {
          name.starts_with("pytorch_model.") || name.starts_with("pytorch_model-");
 }
 
-/// The config.json that belongs to the checkpoint.
-std::optional<ModelConfig> config_of(const Checkpoint& checkpoint) {
-  if (!checkpoint.is_folder() && !is_folder_weights(checkpoint.files().front().name))
-    return std::nullopt;
-  return ModelConfig::find(checkpoint.folder());
-}
-
 /// Adds the members that are markers, where they are new.
 void add_members(const ModelConfig& object, std::map<std::string, std::string>& markers) {
   for (const JsonMember& member : parse_json_file(object.text(), object.path()).members) {
@@ -44,6 +37,12 @@ void add_members(const ModelConfig& object, std::map<std::string, std::string>& 
 }
 
 }  // namespace
+
+std::optional<ModelConfig> own_config(const Checkpoint& checkpoint) {
+  if (!checkpoint.is_folder() && !is_folder_weights(checkpoint.files().front().name))
+    return std::nullopt;
+  return ModelConfig::find(checkpoint.folder());
+}
 
 std::string side_path(const std::string& path) { return path + ".masque.json"; }
 
@@ -58,7 +57,7 @@ std::optional<std::string> find_marker(const Checkpoint& checkpoint, const std::
   if (const auto side = side_of(checkpoint, file)) {
     if (auto value = side->string(key)) return value;
   }
-  const auto config = config_of(checkpoint);
+  const auto config = own_config(checkpoint);
   return config ? config->string(key) : std::nullopt;
 }
 
@@ -70,7 +69,7 @@ Metadata markers_of(const Checkpoint& checkpoint) {
     }
     if (const auto side = side_of(checkpoint, file)) add_members(*side, markers);
   }
-  if (const auto config = config_of(checkpoint)) add_members(*config, markers);
+  if (const auto config = own_config(checkpoint)) add_members(*config, markers);
   return {markers.begin(), markers.end()};
 }
 

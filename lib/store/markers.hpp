@@ -9,11 +9,16 @@
 #include <string_view>
 
 #include "store/checkpoint_writer.hpp"
+#include "store/config.hpp"
 
 namespace masque::store {
 
 /// What keys of markers begin with.
 inline constexpr std::string_view kMarkerPrefix = "masque.";
+
+/// The config of `checkpoint`: that of its folder, also of a lone file that has the name of a
+/// folder's weights; nothing if there is none. Throws as ModelConfig::find.
+std::optional<ModelConfig> own_config(const Checkpoint& checkpoint);
 
 /// Where the file `path` has its markers if neither its metadata nor a config.json does:
 /// FILE.masque.json.

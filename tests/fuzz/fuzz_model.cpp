@@ -1,5 +1,5 @@
-// A config.json, a NUL, and a file of weights, any bytes: a model or an InputError, no crash. What
-// loads has every tensor that its design asks for, all numbers finite.
+// A config.json, a NUL, and a file of weights, any bytes, quantised or not: a model or an
+// InputError, no crash. What loads has every tensor that its design asks for, all numbers finite.
 #include <cmath>
 #include <string_view>
 
@@ -8,6 +8,7 @@
 #include "fuzz/mutators/mutator.hpp"
 #include "model/checkpoint/load.hpp"
 #include "store/checkpoint.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "support/memory_file.hpp"
 
 namespace {
@@ -20,7 +21,8 @@ void load(std::string_view config_text, std::string_view weights_text) {
   const test::MemoryFile weights_file(weights_text);
   const store::ModelConfig config = store::ModelConfig::read(config_file.path());
   const model::Family& family = model::choose_family(config, "");
-  const store::Checkpoint checkpoint = store::open_checkpoint(weights_file.path());
+  const store::Checkpoint checkpoint =
+      store::decode_weights(store::open_checkpoint(weights_file.path()), config);
   const model::LoadPlan plan =
       model::find_tensors(family.plan(model::FamilyConfig(config)), checkpoint,
                           store::NamedTensors(checkpoint, config));

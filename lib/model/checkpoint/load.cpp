@@ -26,6 +26,7 @@
 #include "store/gguf/gguf_model.hpp"
 #include "store/gguf/gguf_names.hpp"
 #include "store/names/scaled_weights.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 #include "store/tensorflow/tf_plan.hpp"
@@ -563,7 +564,9 @@ std::string old_norm_name(const std::string& name) {
 LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoint,
                       const store::NamedTensors& names) {
   store::refuse_adapter_beside(checkpoint);
-  return Finder(model, checkpoint, names).run();
+  LoadPlan plan = Finder(model, checkpoint, names).run();
+  if (checkpoint.is_decoded()) plan.design.notes.push_back(checkpoint.decoded_note());
+  return plan;
 }
 
 template <class T>
@@ -637,7 +640,7 @@ bool has_decoder(const store::Checkpoint& checkpoint, const Family& family,
 
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
-  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::Checkpoint checkpoint = store::open_decoded(path);
   const store::ModelConfig config = config_of(checkpoint, path);
   const Family& family = choose_family(config, options.family);
   ModelPlan tensors = read_plan(family, FamilyConfig(config));
@@ -653,7 +656,7 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
 
 template <class T>
 std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOptions& options) {
-  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::Checkpoint checkpoint = store::open_decoded(path);
   const store::ModelConfig config = config_of(checkpoint, path);
   const Family& family = choose_family(config, options.family);
   const FamilyConfig keys(config);
@@ -700,7 +703,7 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
 }
 
 bool is_encoder_decoder(const std::string& path, const LoadOptions& options) {
-  const store::Checkpoint checkpoint = store::open_checkpoint(path);
+  const store::Checkpoint checkpoint = store::open_decoded(path);
   const store::ModelConfig config = config_of(checkpoint, path);
   return has_decoder(checkpoint, choose_family(config, options.family), FamilyConfig(config));
 }

@@ -16,6 +16,7 @@
 #include "model/checkpoint/changed_family.hpp"
 #include "model/known_keys.hpp"
 #include "model/start_value.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_plan.hpp"
 
@@ -58,7 +59,7 @@ void name_word_table_apart(ModelPlan& plan) {
 }  // namespace
 
 StartingModel::StartingModel(const std::string& path, StartingPart part)
-    : checkpoint_(store::open_checkpoint(path)),
+    : checkpoint_(store::open_decoded(path)),
       config_(store::need_config(checkpoint_)),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),

@@ -197,6 +197,7 @@ TfPlan tf_names(const Checkpoint& checkpoint, const std::optional<ModelConfig>& 
 
 std::optional<ModelConfig> find_config(const Checkpoint& checkpoint) {
   auto config = ModelConfig::find(checkpoint.folder());
+  if (config && checkpoint.is_decoded()) config = without_quantization(*config);
   if (!config || !config->model_type().empty()) return config;
   const TfFamily* family = find_tf_family(checkpoint, config);
   if (family == nullptr) return config;

@@ -28,6 +28,7 @@
 #include "store/markers.hpp"
 #include "store/names/scaled_weights.hpp"
 #include "store/numpy/unpacked_tensor.hpp"
+#include "store/quantized/decoded_checkpoint.hpp"
 #include "store/safetensors/safetensors.hpp"
 #include "store/sharding.hpp"
 #include "store/tensorflow/bundle_place.hpp"
@@ -109,12 +110,14 @@ std::string ConvertedFolder::config_file() const {
 
 /// The text of the output's config; nothing if it is the input's file.
 std::optional<std::string> ConvertedFolder::new_config() const {
-  const auto before = config_ ? store::ModelConfig::parse(config_->text, config_->name)
-                              : store::ModelConfig::find(checkpoint_.folder());
+  auto before = config_ ? store::ModelConfig::parse(config_->text, config_->name)
+                        : store::ModelConfig::find(checkpoint_.folder());
   if (!before) return std::nullopt;
+  const std::string own = before->text();
+  if (checkpoint_.is_decoded()) before = store::without_quantization(*before);
   std::string text =
       store::with_markers(dtype_ ? store::with_dtype(*before, *dtype_) : before->text(), markers_);
-  const bool same = !config_ && text == before->text();
+  const bool same = !config_ && text == own;
   return same ? std::nullopt : std::optional(std::move(text));
 }
 
@@ -253,6 +256,17 @@ const store::WeightsWriter& target_of(const store::Checkpoint& checkpoint, const
   return fits ? own : store::weights_writer("safetensors");
 }
 
+/// The tensors of `file`, one of `checkpoint`, with weights in the place of their parts.
+std::vector<store::OutputTensor> decoded_of(const store::Checkpoint& checkpoint,
+                                            const store::WeightsFile& file) {
+  std::vector<store::OutputTensor> tensors;
+  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
+    if (&checkpoint.files()[tensor.file] == &file)
+      tensors.push_back({tensor, store::source_of(file.file, tensor)});
+  }
+  return tensors;
+}
+
 /// All files as one, in order; true in `sorted` if each was in the reference writer's order.
 store::OutputWeights one_file(const store::Checkpoint& checkpoint, bool& sorted,
                               std::vector<std::string>& notes) {
@@ -279,6 +293,7 @@ store::OutputWeights one_file(const store::Checkpoint& checkpoint, bool& sorted,
             fmt::format("metadata '{}' differs between files: the first one is kept", escape(key)));
       }
     }
+    if (checkpoint.is_decoded()) one.tensors = decoded_of(checkpoint, file);
     for (store::OutputTensor& tensor : one.tensors) {
       tensor.info = *checkpoint.find(tensor.info.name);
       all.tensors.push_back(std::move(tensor));
@@ -623,7 +638,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request) {
   check_request(out, request);
   const bool to_file = store::writer_for_path(out) != nullptr;
-  const store::Checkpoint checkpoint = store::open_checkpoint(in);
+  const store::Checkpoint checkpoint =
+      request.dtype ? store::open_decoded(in) : store::open_checkpoint(in);
   const store::WeightsWriter& writer = target_of(checkpoint, out, request);
   if (request.dtype && !writer.holds(*request.dtype)) {
     throw UsageError(fmt::format("{} {}: {} has no such type", field("dtype"),
