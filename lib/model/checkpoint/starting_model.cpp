@@ -302,15 +302,13 @@ void StartingModel::add_unused(const ModelPlan& plan, bool same_head,
       for (const std::string& name : names_in_file(placed)) known.insert(name);
     }
   }
-  for (const store::WeightsFile& file : checkpoint_.files()) {
-    for (const store::TensorInfo& info : file.content.tensors) {
-      const std::string name = prefix + info.name;
-      if (known.contains(name) || (leaves && is_of_classifier(info))) continue;
-      store::OutputTensor& copy = tensors.emplace_back();
-      copy.info = info;
-      copy.info.name = name;
-      copy.source = store::source_of(file.file, info);
-    }
+  for (const store::TensorInfo& info : checkpoint_.tensors()) {
+    const std::string name = prefix + info.name;
+    if (known.contains(name) || (leaves && is_of_classifier(info))) continue;
+    store::OutputTensor& copy = tensors.emplace_back();
+    copy.info = info;
+    copy.info.name = name;
+    copy.source = store::source_of(checkpoint_.files()[info.file].file, info);
   }
 }
 
