@@ -27,7 +27,7 @@ set(may_include_up
   # The model that inference runs is in the layer's own folder, next to the design that the forward pass reads.
   "model>model/forward"
   # Checkpoints are opened and written in all formats, which describe tensors and violations as the layer's own folder does.
-  "store>store/safetensors" "store>store/tensorflow" "store>store/zip")
+  "store>store/gguf" "store>store/safetensors" "store>store/tensorflow" "store>store/zip")
 
 set(errors "")
 macro(broken)
