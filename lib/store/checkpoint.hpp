@@ -113,10 +113,10 @@ bool is_opened_before(const std::string& name, const std::string& single);
 /// Opens the checkpoint that `path` stands for. In a folder `model.safetensors` is taken first,
 /// then `model.safetensors.index.json`, `pytorch_model.bin`, `pytorch_model.bin.index.json` (the
 /// order of transformers), then the only `*.safetensors` file, then the only `*.bin`, `*.pt`,
-/// `*.pth` or `*.npz`, then the only `*.gguf`, then the TensorFlow checkpoint that is the only one
-/// or that the file `checkpoint` names. Such a one is also opened by its PREFIX and by
-/// PREFIX.index. Throws InputError if something cannot be read, or if a change in place of one of
-/// its files is not finished; a broken rule is returned.
+/// `*.pth` or `*.npz`, then the only `*.gguf` or the parts of one model, then the TensorFlow one
+/// that is alone or that the file `checkpoint` names: also opened by its PREFIX and PREFIX.index. A
+/// split GGUF model is opened by any part. Throws InputError if something cannot be read, or if a
+/// change in place of one of its files is not finished; a broken rule is returned.
 Checked<Checkpoint> open_checked(const std::string& path);
 
 /// Opens the checkpoint that `path` stands for, as open_checked; a broken rule is thrown as

@@ -118,8 +118,6 @@ TEST_CASE("every architecture that is read is written") {
     to_gguf(folder / "folder", folder / "again.gguf");
     to_hf(folder / "again.gguf", folder / "folder2");
     CHECK(difference(folder / "folder", folder / "folder2") <= 1e-7);
-    // Factors of angles are computed again.
-    CHECK(difference(folder / "again.gguf", in) <= 1e-6);
     const store::Checkpoint first = store::open_checkpoint(in);
     const store::Checkpoint again = store::open_checkpoint(folder / "again.gguf");
     for (const char* key : {"general.architecture", "tokenizer.ggml.bos_token_id"}) {

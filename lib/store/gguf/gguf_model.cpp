@@ -209,6 +209,10 @@ class ConfigWriter {
       if (value != nullptr && !value->json.empty() && !factors) json_.key(name).raw(value->json);
     }
     json_.end_object();
+    // Phi-3's class has it outside, with a length of its own where it is not there.
+    const TypedValue* original = find("rope.scaling.original_context_length");
+    if (architecture_.name == "phi3" && original != nullptr && !original->json.empty())
+      json_.key("original_max_position_embeddings").raw(original->json);
   }
 
   void write_tokens() {

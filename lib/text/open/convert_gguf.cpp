@@ -100,7 +100,9 @@ std::string config_text(const GgufVocabulary& vocabulary, std::string_view name)
   json.begin_object().member("tokenizer_class", name);
   json.member("add_bos_token", vocabulary.add_bos.value_or(true));
   json.member("add_eos_token", vocabulary.add_eos.value_or(false));
-  json.member("add_prefix_space", vocabulary.add_space_prefix.value_or(true));
+  // Byte-level BPE has none unless the file says so.
+  json.member("add_prefix_space",
+              vocabulary.add_space_prefix.value_or(vocabulary.model == "llama"));
   for (const auto& [role, id] : vocabulary.roles)
     json.member(role + "_token", vocabulary.tokens[static_cast<std::size_t>(id)]);
   json.end_object();
@@ -347,7 +349,10 @@ void set_scores(const std::vector<std::string>& merges, GgufVocabulary& vocabula
 
 /// Types of SentencePiece's own pieces: bytes, and the unknown one.
 void set_piece_types(const JsonValue& model, GgufVocabulary& vocabulary) {
-  const std::string unknown = model.text_of("unk_token");
+  std::string unknown = model.text_of("unk_token");
+  // Llama's class has one that its model does not need.
+  if (const auto id = id_of(vocabulary, "unk"); unknown.empty() && id)
+    unknown = vocabulary.tokens[static_cast<std::size_t>(*id)];
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     const std::string& token = vocabulary.tokens[i];
     if (token == unknown) {
