@@ -39,7 +39,17 @@ struct StackMasks {
 };
 
 /// What besides masks decides what a layer reads.
-std::string about(const model::Design& design);
+std::string about(const model::Design& design) {
+  if (design.variants.mixer != nullptr)
+    return fmt::format("mixer {} instead of attention", model::mixer_name(design));
+  switch (design.streams) {
+    case model::Streams::kOne: return "";
+    case model::Streams::kTwo: return "queries of a second stream, where it predicts permutations";
+    case model::Streams::kFixedKeys: return "keys and values from the embeddings";
+    case model::Streams::kTowers: return "each half of the layers reads the embeddings";
+  }
+  return "";
+}
 
 /// Those that `o` asks for: of an encoder–decoder all three without a choice.
 std::vector<StackMasks> stacks_of(const Options& o) {
@@ -68,18 +78,6 @@ std::vector<StackMasks> stacks_of(const Options& o) {
                    ""});
   }
   return all;
-}
-
-std::string about(const model::Design& design) {
-  if (design.variants.mixer != nullptr)
-    return fmt::format("mixer {} instead of attention", model::mixer_name(design));
-  switch (design.streams) {
-    case model::Streams::kOne: return "";
-    case model::Streams::kTwo: return "queries of a second stream, where it predicts permutations";
-    case model::Streams::kFixedKeys: return "keys and values from the embeddings";
-    case model::Streams::kTowers: return "each half of the layers reads the embeddings";
-  }
-  return "";
 }
 
 cli::ExitCode run(const Options& o, cli::Session& session) {

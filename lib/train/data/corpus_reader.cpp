@@ -46,11 +46,10 @@ class RecordTaker {
     records::number_positions(record, options_.positions);
     if (options_.source) {
       join_source(record);
-    } else if (options_.labels && record.original.present && !record.labels.present) {
-      join(record);
-    }
-    if (!options_.source)
+    } else {
+      if (options_.labels && record.original.present && !record.labels.present) join(record);
       check_length(record.size() + (options_.dropped ? record.dropped.size() : 0));
+    }
     check_places(record);
     check_labels(record);
     if (options_.dropped) restore(record);
@@ -91,15 +90,11 @@ class RecordTaker {
     if (begins) target.erase(target.begin());
     if (target.empty()) throw InputError("original: no tokens, expected at least one");
     const std::size_t source = record.size();
-    record.ids.insert(record.ids.end(), target.begin(), target.end());
+    append_target(target, record);
     const std::size_t n = record.size();
     std::vector<std::int32_t>& labels = record.labels.make(n);
-    std::vector<std::int32_t>& segments = record.seg.make(n);
     std::ranges::fill(labels, records::kNoLabel);
-    for (std::size_t i = 0; i < n; ++i) {
-      segments[i] = i < source ? 0 : 1;
-      if (i + 1 >= source && i + 1 < n) labels[i] = record.ids[i + 1];
-    }
+    for (std::size_t i = source; i < n; ++i) labels[i - 1] = record.ids[i];
     record.mask = fmt::format("unilm({},{})", source, n - source);
     record.original.clear();
   }
@@ -113,9 +108,9 @@ class RecordTaker {
     }
     if (record.mask || record.pos.present || record.seg.present)
       throw InputError("a source and a target cannot be combined with mask, pos or seg");
-    std::vector<std::int32_t> source, target;
+    std::vector<std::int32_t> target = record.original.values;
     if (record.source.present) {
-      source = record.source.values;
+      const std::vector<std::int32_t>& source = record.source.values;
       check_ids("source_ids", source);
       if (source.empty()) throw InputError("source_ids: no tokens, expected at least one");
       target.assign(record.ids.begin(), record.ids.end());
@@ -123,20 +118,24 @@ class RecordTaker {
         throw InputError(
             "ids: 1 token, expected the one that begins a target and those to predict");
       }
+      record.ids.assign(source.begin(), source.end());
     } else {
-      source.assign(record.ids.begin(), record.ids.end());
-      target = record.original.values;
       if (target.empty()) throw InputError("original: no tokens, expected at least one");
       check_ids("original", target);
       target.insert(target.begin(), model::begin_of_target(*options_.source, target.back()));
     }
-    check_length(std::max(source.size(), target.size() - 1));
-    record.ids.assign(source.begin(), source.end());
-    record.ids.insert(record.ids.end(), target.begin(), target.end());
-    std::vector<std::int32_t>& segments = record.seg.make(record.size());
-    for (std::size_t i = 0; i < segments.size(); ++i) segments[i] = i < source.size() ? 0 : 1;
+    check_length(std::max(record.size(), target.size() - 1));
+    append_target(target, record);
     record.original.clear();
     record.source.clear();
+  }
+
+  /// Puts `target` as segment 1 after the ids of `record`, which become segment 0.
+  static void append_target(std::span<const std::int32_t> target, records::Record& record) {
+    const std::size_t source = record.size();
+    record.ids.insert(record.ids.end(), target.begin(), target.end());
+    std::vector<std::int32_t>& segments = record.seg.make(record.size());
+    for (std::size_t i = 0; i < segments.size(); ++i) segments[i] = i < source ? 0 : 1;
   }
 
   void check_ids(std::string_view name, std::span<const std::int32_t> ids) const {

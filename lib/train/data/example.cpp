@@ -14,13 +14,11 @@ void ExampleChunk::want_all() {
 
 ExampleChunk ExampleChunk::sources() const {
   ExampleChunk chunk;
-  chunk.ids = source_ids;
-  chunk.begins = source_begins;
-  chunk.masks.resize(masks.size());
-  chunk.query_masks.resize(masks.size());
   for (std::size_t s = 0; s + 1 < source_begins.size(); ++s) {
-    for (Index i = source_begins[s]; i < source_begins[s + 1]; ++i)
-      chunk.positions.push_back(i - source_begins[s]);
+    Example source;
+    source.ids.assign(source_ids.begin() + source_begins[s],
+                      source_ids.begin() + source_begins[s + 1]);
+    chunk.add(source);
   }
   chunk.want_all();
   return chunk;

@@ -170,17 +170,39 @@ void EncoderRun<T>::attend(Index l, Stream& stream, Stream& source, const HeadSi
     materialized_forward(l, stream, all, context);
   } else {
     if (encoder_.materialized_) return materialized_forward(l, stream, all, context);
-    LayerTape<T>& tape = memory(l, stream);
-    tape.saved.resize(heads.heads, projected.query.rows);
-    std::vector<nn::DifferentiableForward<T>> items;
-    items.reserve(all.size());
-    for (Sequence& one : all) {
-      if (one.count == 0) continue;
-      items.push_back({one.attention, context.middle_rows(one.begin, one.count),
-                       tape.saved.view().middle_columns(one.begin, one.count)});
-    }
-    nn::differentiable_attention_forward<T>(items);
+    attend_sequences(all, memory(l, stream).saved, context);
   }
+}
+
+template <class T>
+void EncoderRun<T>::attend_sequences(std::span<const Sequence> all, Matrix<T>& saved,
+                                     MatrixView<T> context) const {
+  if (all.empty()) return;
+  saved.resize(all.front().attention.problem.num_heads, context.rows);
+  std::vector<nn::DifferentiableForward<T>> items;
+  items.reserve(all.size());
+  for (const Sequence& one : all) {
+    if (one.count == 0) continue;
+    items.push_back({one.attention, context.middle_rows(one.begin, one.count),
+                     saved.view().middle_columns(one.begin, one.count)});
+  }
+  nn::differentiable_attention_forward<T>(items);
+}
+
+template <class T>
+nn::DifferentiableBackward<T> EncoderRun<T>::backward_of(const Sequence& one, Matrix<T>& saved,
+                                                         MatrixView<const T> context,
+                                                         MatrixView<const T> d_context,
+                                                         const model::Projected<T>& d_projected) {
+  nn::DifferentiableBackward<T> item{one.attention,
+                                     context.middle_rows(one.begin, one.count),
+                                     saved.view().middle_columns(one.begin, one.count),
+                                     d_context.middle_rows(one.begin, one.count),
+                                     {}};
+  item.gradients.query = d_projected.query.middle_rows(one.begin, one.count);
+  item.gradients.key = d_projected.key.middle_rows(one.source_begin, one.keys);
+  item.gradients.value = d_projected.value.middle_rows(one.source_begin, one.keys);
+  return item;
 }
 
 template <class T>
@@ -202,14 +224,8 @@ void EncoderRun<T>::attend_backward(Index l, Stream& stream, Stream& source, con
     items.reserve(all.size());
     for (Sequence& one : all) {
       if (one.count == 0) continue;
-      nn::DifferentiableBackward<T> item{one.attention,
-                                         context.middle_rows(one.begin, one.count),
-                                         tape.saved.view().middle_columns(one.begin, one.count),
-                                         d_context.middle_rows(one.begin, one.count),
-                                         {}};
-      item.gradients.query = d_projected.query.middle_rows(one.begin, one.count);
-      item.gradients.key = d_projected.key.middle_rows(one.source_begin, one.keys);
-      item.gradients.value = d_projected.value.middle_rows(one.source_begin, one.keys);
+      nn::DifferentiableBackward<T> item =
+          backward_of(one, tape.saved, context, d_context, d_projected);
       if (stops_at_blocks()) {
         item.own_keys = one.own_keys;
         item.gradients.earlier_key = d_earlier.key.middle_rows(one.source_begin, one.keys);
@@ -656,6 +672,11 @@ void EncoderRun<T>::materialized_backward(Index l, Stream& stream, std::span<Seq
   template void EncoderRun<T>::materialized_forward(Index, Stream&, std::span<Sequence>,       \
                                                     MatrixView<T>);
 #define MASQUE_INSTANTIATE_BACKWARD(T)                                                            \
+  template void EncoderRun<T>::attend_sequences(std::span<const Sequence>, Matrix<T>&,            \
+                                                MatrixView<T>) const;                             \
+  template nn::DifferentiableBackward<T> EncoderRun<T>::backward_of(                              \
+      const Sequence&, Matrix<T>&, MatrixView<const T>, MatrixView<const T>,                      \
+      const model::Projected<T>&);                                                                \
   template void EncoderRun<T>::attend_backward(                                                   \
       Index, Stream&, Stream&, const HeadSizes&, const model::Projected<T>&, MatrixView<const T>, \
       MatrixView<const T>, const model::Projected<T>&, const model::Projected<T>&);               \

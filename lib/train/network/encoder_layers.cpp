@@ -489,6 +489,8 @@ void EncoderRun<T>::convolve_backward(Index l, Stream& stream, MatrixView<const 
   template MatrixView<T> EncoderRun<T>::active_memory(model::LayerMemory<T>&, Index, Index) const; \
   template model::Projected<T> EncoderRun<T>::project(Index, Stream&, Stream&,                     \
                                                       MatrixView<const T>, MatrixView<const T>);   \
+  template model::Projected<T> EncoderRun<T>::parts_of(MatrixView<T>,                              \
+                                                       std::optional<MatrixView<T>>) const;        \
   template void EncoderRun<T>::mix(Index, Stream&, MatrixView<const T>, MatrixView<T>);
 #define MASQUE_INSTANTIATE_BACKWARD(T)                                                            \
   template void EncoderRun<T>::layer_backward(Index, Stream&, Stream&, MatrixView<const T>,       \

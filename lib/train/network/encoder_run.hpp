@@ -296,6 +296,16 @@ class EncoderRun {
                                   const model::Projected<T>& projected, bool gradients);
   /// The same of attention to Tape::source (encoder_source.cpp).
   std::vector<Sequence> source_sequences(Index l, Stream& stream) const;
+  /// `context` ← the attention of `all`, of which `saved` keeps [heads, rows] for backward_of(). T
+  /// is float or double.
+  void attend_sequences(std::span<const Sequence> all, Matrix<T>& saved,
+                        MatrixView<T> context) const;
+  /// The backward pass of `one` from what attend_sequences() left in `saved` and `context`, to its
+  /// rows of `d_projected`.
+  static nn::DifferentiableBackward<T> backward_of(const Sequence& one, Matrix<T>& saved,
+                                                   MatrixView<const T> context,
+                                                   MatrixView<const T> d_context,
+                                                   const model::Projected<T>& d_projected);
   /// The item of random numbers of the sequence that begins at row `begin`, for dropout of weights.
   std::uint64_t dropout_item(Index begin) const {
     constexpr std::uint64_t kItemsOfStep = 1000003;  // a step has fewer rows than that

@@ -12,10 +12,10 @@ namespace masque::train {
 
 template <class T>
 auto EncoderRun<T>::source_sequences(Index l, Stream& stream) const -> std::vector<Sequence> {
-  const LayerTape<T>& tape = memory(l, stream);
+  LayerTape<T>& tape = memory(l, stream);
   const HeadSizes heads = model::head_sizes(design_);
-  const Index key_width = heads.key_heads * heads.head_size;
-  const MatrixView<const T> both = tape.source_key_value.view();
+  const model::Projected<T> projected =
+      parts_of(tape.source_query.view(), tape.source_key_value.view());
   const RandomStream random = stream_of(DropoutPlace::kSourceWeights, l, stream);
   const std::span<const Index> begins = tape_.source.begins;
   std::vector<Sequence> all(static_cast<std::size_t>(stream.sequences()));
@@ -25,12 +25,11 @@ auto EncoderRun<T>::source_sequences(Index l, Stream& stream) const -> std::vect
     one.count = stream.count(static_cast<Index>(s));
     one.source_begin = begins[s];
     one.keys = begins[s + 1] - begins[s];
-    const MatrixView<const T> rows = both.middle_rows(one.source_begin, one.keys);
     nn::AttentionProblem<T>& problem = one.attention.problem;
-    problem = model::attention_problem<T>(
-        design_, l, heads, tape.source_query.view().middle_rows(one.begin, one.count),
-        rows.middle_columns(0, key_width),
-        rows.middle_columns(key_width, both.columns - key_width));
+    problem = model::attention_problem<T>(design_, l, heads,
+                                          projected.query.middle_rows(one.begin, one.count),
+                                          projected.key.middle_rows(one.source_begin, one.keys),
+                                          projected.value.middle_rows(one.source_begin, one.keys));
     problem.normalizer = encoder_.normalizers_[static_cast<std::size_t>(l)].get();
     problem.bf16 = encoder_.precision_ == kernel::Precision::kBf16;
     one.attention.dropout = dropout_.attention_dropout;
@@ -60,14 +59,7 @@ void EncoderRun<T>::read_source(Index l, Stream& stream, MatrixView<const T> inp
                                             nullptr);
     }
   } else {
-    tape.source_saved.resize(model::head_sizes(design_).heads, input.rows);
-    std::vector<nn::DifferentiableForward<T>> items;
-    for (const Sequence& one : all) {
-      if (one.count == 0) continue;
-      items.push_back({one.attention, context.middle_rows(one.begin, one.count),
-                       tape.source_saved.view().middle_columns(one.begin, one.count)});
-    }
-    nn::differentiable_attention_forward<T>(items);
+    attend_sequences(all, tape.source_saved, context);
   }
 }
 
@@ -87,23 +79,14 @@ MatrixView<T> EncoderRun<T>::add_source_backward(Index l, Stream& stream, Matrix
   const MatrixView<T> d_context = scratch(kDSourceContext, rows, tape.source_context.columns());
   own.source_output.backward(tape.source_context.view(), d_branch, false, d_context);
   const MatrixView<T> d_query = zeros(kDSourceQuery, rows, tape.source_query.columns());
-  const Index columns = tape.source_key_value.columns();
-  const MatrixView<T> d_both = zeros(kDSourceKeyValue, tape.source_key_value.rows(), columns);
-  const Index key_width = design_.num_key_value_heads * design_.head_size;
+  const MatrixView<T> d_both =
+      zeros(kDSourceKeyValue, tape.source_key_value.rows(), tape.source_key_value.columns());
+  const model::Projected<T> d_projected = parts_of(d_query, d_both);
   std::vector<nn::DifferentiableBackward<T>> items;
   for (const Sequence& one : source_sequences(l, stream)) {
     if (one.count == 0) continue;
-    const MatrixView<T> d_own = d_both.middle_rows(one.source_begin, one.keys);
-    nn::DifferentiableBackward<T> item{
-        one.attention,
-        tape.source_context.view().middle_rows(one.begin, one.count),
-        tape.source_saved.view().middle_columns(one.begin, one.count),
-        d_context.middle_rows(one.begin, one.count),
-        {}};
-    item.gradients.query = d_query.middle_rows(one.begin, one.count);
-    item.gradients.key = d_own.middle_columns(0, key_width);
-    item.gradients.value = d_own.middle_columns(key_width, columns - key_width);
-    items.push_back(item);
+    items.push_back(
+        backward_of(one, tape.source_saved, tape.source_context.view(), d_context, d_projected));
   }
   nn::differentiable_attention_backward<T>(items);
   own.source_key_value.backward(tape_.source.states, d_both, true, tape_.source.d_states);
