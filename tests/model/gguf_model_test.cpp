@@ -6,33 +6,18 @@
 
 #include <doctest/doctest.h>
 
-#include "model/model.hpp"
 #include "store/checkpoint.hpp"
+#include "support/golden_logits.hpp"
 #include "tensor/block_encoder.hpp"
 #include "tensor/quantized_block.hpp"
 
 namespace masque::model {
 namespace {
 
+using test::check_golden_logits;
+using test::read_all;
+
 const std::string kFolder = MASQUE_TEST_DATA "/gguf_model";
-
-/// All logits of a run, row by row.
-class Logits final : public Observer {
- public:
-  void logits(Index /*sequence*/, Index /*first*/, MatrixView<const double> x) override {
-    for (Index i = 0; i < x.rows; ++i)
-      numbers.insert(numbers.end(), x.row(i), x.row(i) + x.columns);
-  }
-  std::vector<double> numbers;
-};
-
-template <class Number>
-std::vector<Number> read_all(const store::Checkpoint& checkpoint, const std::string& name) {
-  const store::TensorInfo& info = checkpoint.get(name);
-  std::vector<Number> numbers(info.elements());
-  checkpoint.read(info, 0, std::as_writable_bytes(std::span(numbers)));
-  return numbers;
-}
 
 TEST_CASE("models of llama.cpp compute what transformers computes of their weights") {
   std::size_t models = 0;
@@ -43,21 +28,7 @@ TEST_CASE("models of llama.cpp compute what transformers computes of their weigh
     ++models;
     const store::Checkpoint golden =
         store::open_checkpoint(path.substr(0, path.size() - 5) + ".logits.safetensors");
-    const auto expected = read_all<float>(golden, "logits");
-    const auto model = open_model(path, {.precision = kernel::Precision::kF64});
-    Batch batch;
-    batch.add(read_all<std::int32_t>(golden, "ids"));
-    Request request;
-    request.logits = request.all_rows = true;
-    Logits found;
-    model->run(batch, request, &found);
-    REQUIRE(found.numbers.size() == expected.size());
-    double largest = 0, difference = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
-      difference = std::max(difference, std::abs(found.numbers[i] - expected[i]));
-    }
-    CHECK(difference < 2e-6 * largest);
+    check_golden_logits(path, golden);
   }
   CHECK(models == 15);
 }

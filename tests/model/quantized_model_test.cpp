@@ -14,6 +14,7 @@
 #include "model/model.hpp"
 #include "store/config.hpp"
 #include "store/quantized/decoded_checkpoint.hpp"
+#include "support/golden_logits.hpp"
 #include "support/make_safetensors.hpp"
 #include "support/message.hpp"
 #include "support/temp_folder.hpp"
@@ -21,32 +22,15 @@
 namespace masque::model {
 namespace {
 
+using test::check_golden_logits;
 using test::contains;
 using test::message_of;
+using test::read_all;
 using test::SmallTensor;
 using test::TempFolder;
 
 const std::string kQuantizedFolder = MASQUE_TEST_DATA "/quantized_model";
 const std::string kQueryOfLayer = "model.layers.0.self_attn.q_proj.";
-
-/// All logits of a run, row by row.
-class QuantizedLogits final : public Observer {
- public:
-  void logits(Index /*sequence*/, Index /*first*/, MatrixView<const double> x) override {
-    for (Index i = 0; i < x.rows; ++i)
-      numbers.insert(numbers.end(), x.row(i), x.row(i) + x.columns);
-  }
-  std::vector<double> numbers;
-};
-
-template <class Number>
-std::vector<Number> numbers_of(const store::Checkpoint& checkpoint, const std::string& name) {
-  const store::TensorInfo& info = checkpoint.get(name);
-  std::vector<Number> numbers(info.elements());
-  REQUIRE(info.bytes() == numbers.size() * sizeof(Number));
-  checkpoint.read(info, 0, std::as_writable_bytes(std::span(numbers)));
-  return numbers;
-}
 
 /// Every weight of the folder, read.
 void read_quantized_weights(const std::string& folder) {
@@ -74,25 +58,11 @@ TEST_CASE("quantised models have the numbers of their schemes and transformers' 
       ++compared;
       CHECK(decoded.get(info.name).shape == info.shape);
       CHECK(decoded.get(info.name).dtype == DType::kF32);
-      CHECK(numbers_of<std::uint32_t>(decoded, info.name) ==
-            numbers_of<std::uint32_t>(golden, info.name));
+      CHECK(read_all<std::uint32_t>(decoded, info.name) ==
+            read_all<std::uint32_t>(golden, info.name));
     }
     CHECK(compared == 2);
-    const auto expected = numbers_of<float>(golden, "logits");
-    const auto model = open_model(path, {.precision = kernel::Precision::kF64});
-    Batch batch;
-    batch.add(numbers_of<std::int32_t>(golden, "ids"));
-    Request request;
-    request.logits = request.all_rows = true;
-    QuantizedLogits found;
-    model->run(batch, request, &found);
-    REQUIRE(found.numbers.size() == expected.size());
-    double largest = 0, difference = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
-      difference = std::max(difference, std::abs(found.numbers[i] - expected[i]));
-    }
-    CHECK(difference < 2e-6 * largest);
+    check_golden_logits(path, golden);
   }
   CHECK(models == 24);
 }
@@ -104,7 +74,7 @@ TEST_CASE("a decoded weight is read from any place on") {
     const store::Checkpoint decoded = store::open_decoded(kQuantizedFolder + "/" + name);
     const std::string weight = name == "mxfp4" ? "model.layers.0.mlp.experts.down_proj"
                                                : "model.layers.0.mlp.down_proj.weight";
-    const auto all = numbers_of<std::uint32_t>(decoded, weight);
+    const auto all = read_all<std::uint32_t>(decoded, weight);
     for (const std::size_t first : {std::size_t{1}, std::size_t{777}, all.size() - 3}) {
       std::vector<std::uint32_t> part(3);
       decoded.read(decoded.get(weight), first * 4, std::as_writable_bytes(std::span(part)));

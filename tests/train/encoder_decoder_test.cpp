@@ -43,10 +43,7 @@ struct Started {
   }
   template <class T>
   ParameterMap add(const model::StartingModel& start, Parameters<T>& to) {
-    ParameterMap shared;
-    source = add_source(start, shared, to);
-    const model::ModelPlan plan = start.saved_design(design).plan;
-    return add_model(plan, model::head_like(plan, design.head), "", shared, to);
+    return add_starting_model(start, start.saved_design(design).plan, source, to);
   }
   Network<double> network() {
     return {design, map, parameters, kernel::Precision::kF64, {}, &*source};

@@ -153,10 +153,7 @@ class StartedModel {
   /// Adds the parameters of the model, those of its encoder first.
   template <class T>
   ParameterMap add(const model::StartingModel& start, Parameters<T>& parameters) {
-    ParameterMap shared;
-    source_ = add_source(start, shared, parameters);
-    const model::ModelPlan plan = start.saved_design(design_).plan;
-    return add_model(plan, model::head_like(plan, design_.head), "", shared, parameters);
+    return add_starting_model(start, start.saved_design(design_).plan, source_, parameters);
   }
   const Parameter& parameter_of(const std::string& name) const {
     const auto place = static_cast<Index>(places_.at(name).front());

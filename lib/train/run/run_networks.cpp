@@ -367,9 +367,9 @@ void TrainingRun::set_latents() {
 
 void TrainingRun::start_network() {
   const model::ModelPlan& plan = settle_design();
-  ParameterMap shared;
-  if (options_.init) source_ = add_source(*options_.init, shared, parameters_);
-  map_ = add_model(plan, model::head_like(plan, design_.head), "", shared, parameters_);
+  map_ = options_.init ? add_starting_model(*options_.init, plan, source_, parameters_)
+                       : add_model(plan, model::head_like(plan, design_.head), "", ParameterMap(),
+                                   parameters_);
   initialize_parameters(design_, map_,
                         {.seed = options_.trainer.seed,
                          .initializer_range = options_.initializer_range,

@@ -75,22 +75,24 @@ model::ModelWeights<float> starting_weights(const model::StartingModel& start,
 }
 
 template <class T>
-std::optional<EncoderPart> add_source(const model::StartingModel& start, ParameterMap& shared,
-                                      Parameters<T>& parameters) {
-  const model::StartingModel* encoder = start.encoder();
-  if (encoder == nullptr) return std::nullopt;
-  const model::Design& design = encoder->design();
-  EncoderPart part{design, add_model(encoder->saved_design(design).plan, nullptr, "",
-                                     ParameterMap(), parameters, true)};
-  const model::Role words = model::Role::kWordTable;
-  if (start.shares_words()) shared.set(words, false, 0, 0, part.map.weight(words));
-  return part;
+ParameterMap add_starting_model(const model::StartingModel& start, const model::ModelPlan& plan,
+                                std::optional<EncoderPart>& source, Parameters<T>& parameters) {
+  ParameterMap shared;
+  source.reset();
+  if (const model::StartingModel* encoder = start.encoder()) {
+    const model::Design& design = encoder->design();
+    source = EncoderPart{design, add_model(encoder->saved_design(design).plan, nullptr, "",
+                                           ParameterMap(), parameters, true)};
+    const model::Role words = model::Role::kWordTable;
+    if (start.shares_words()) shared.set(words, false, 0, 0, source->map.weight(words));
+  }
+  return add_model(plan, model::head_like(plan, plan.design.head), "", shared, parameters);
 }
 
-template std::optional<EncoderPart> add_source(const model::StartingModel&, ParameterMap&,
-                                               Parameters<float>&);
-template std::optional<EncoderPart> add_source(const model::StartingModel&, ParameterMap&,
-                                               Parameters<double>&);
+template ParameterMap add_starting_model(const model::StartingModel&, const model::ModelPlan&,
+                                         std::optional<EncoderPart>&, Parameters<float>&);
+template ParameterMap add_starting_model(const model::StartingModel&, const model::ModelPlan&,
+                                         std::optional<EncoderPart>&, Parameters<double>&);
 
 void check_token_types(const text::Tokenizer& tokenizer, const model::Design& design) {
   if (design.type_vocab_size == 0) return;

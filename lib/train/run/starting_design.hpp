@@ -27,12 +27,12 @@ void adapt_starting_design(const model::StartingModel& start,
 model::ModelWeights<float> starting_weights(const model::StartingModel& start,
                                             const model::Design& design);
 
-/// Of a decoder `start`, adds the parameters of the encoder that it reads to `parameters`, zeros,
-/// and to `shared` the places of those that both have: for add_model() of the decoder. Of any other
-/// model nothing. T as of add_model().
+/// Adds the parameters of a model with the `plan` that `start` writes, zeros, to `parameters`; of a
+/// decoder those of the encoder that it reads, too. Returns their places; `source` ← the encoder
+/// and its places, of any other model nothing. T is float or double.
 template <class T>
-std::optional<EncoderPart> add_source(const model::StartingModel& start, ParameterMap& shared,
-                                      Parameters<T>& parameters);
+ParameterMap add_starting_model(const model::StartingModel& start, const model::ModelPlan& plan,
+                                std::optional<EncoderPart>& source, Parameters<T>& parameters);
 
 /// Throws InputError if the template of one text of `tokenizer` has a token type beyond the table
 /// of `design`: no text could be scored with what is trained. Designs without a table read any
