@@ -182,7 +182,7 @@ void declare_probe(cli::Command& tool) {
   c.example("attn-probe probe zero roformer/ --precision f64",
             "spread 0 if positions only change the scores");
   commands::add_open_options(c, o->open);
-  // A decoder reads a source besides, of which there is none.
+  // A decoder also reads a source, and there is none here.
   o->stack.stacks = commands::stack_names().first(1);
   commands::add_stack(c, o->stack);
   c.option("--token", "ID", o->token, cli::AllowedRange{0, 2147483647}, "id of the token");

@@ -129,7 +129,7 @@ OpenedVectors open_vectors(const VectorCommand& options,
   if (design.streams == model::Streams::kTowers)
     throw InputError(out.opened.path,
                      "the model has two towers, expected a model with one hidden state per token");
-  // Of transformers' class, the last states are those behind project_out.
+  // Of transformers' class, the last states are those after project_out.
   if (design.family == "opt" && design.positions_after_projection)
     throw InputError(out.opened.path,
                      fmt::format("its last states, {} wide, pass project_out in front of vectors, "

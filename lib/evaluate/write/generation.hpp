@@ -31,7 +31,7 @@ struct GenerateOptions {
   SamplingOptions sampling;     ///< how a token is chosen
   Index max_new_tokens = 20;    ///< largest number of new tokens of a text, at least 1
   Index max_length = 0;         ///< if > 0, instead: the same with the prompt, which is shorter
-  /// If > 0, besides max_new_tokens: the same with the prompt, which is shorter.
+  /// If > 0, together with max_new_tokens: the same with the prompt, which is shorter.
   Index longest = 0;
   Index num_return_sequences = 1;  ///< texts for a prompt, at least 1
   std::uint64_t seed = 0;          ///< seed of sampling

@@ -622,8 +622,8 @@ LoadedModel<T> loaded_of(const LoadPlan& plan, ModelWeights<T> weights, const st
   return loaded;
 }
 
-/// Whether the checkpoint has a decoder, besides a word table, of a model whose base has the
-/// `prefix`.
+/// Whether the checkpoint has tensors of a decoder, other than a word table, of a model whose base
+/// has the `prefix`.
 bool has_decoder(const store::Checkpoint& checkpoint, const Family& family,
                  const FamilyConfig& config) {
   if (family.decoder == nullptr) return false;
