@@ -1,6 +1,8 @@
 // The vocabulary of a GGUF file encodes texts as the files that it was made of.
 #include "text/open/gguf_vocabulary.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "base/file/file.hpp"
@@ -153,6 +155,8 @@ TEST_CASE("the tokenizer of a folder becomes the metadata of a file") {
     CAPTURE(pre);
     test::TempFolder folder;
     const GgufVocabulary first = byte_pairs(pre);
+    // Spelled as SentencePiece's begin of a text, but a text.
+    CHECK(std::ranges::count(first.tokens, "<s>") == 1);
     for (const auto& [name, content] : files_of_gguf_vocabulary(first, "model.gguf"))
       test::write_file(folder / name, content);
     const GgufVocabulary made = made_of(folder.path());
@@ -160,6 +164,7 @@ TEST_CASE("the tokenizer of a folder becomes the metadata of a file") {
     CHECK(made.tokens == first.tokens);
     CHECK(made.types == first.types);
     CHECK(made.merges == first.merges);
+    CHECK(made.roles == first.roles);
   }
 }
 

@@ -310,14 +310,18 @@ GgufVocabulary plain_vocabulary(const Tokenizer& tokenizer) {
   for (const auto& [role, token] : tokenizer.parts().role_names) {
     if (const auto id = tokenizer.find(token)) vocabulary.roles.emplace_back(role, *id);
   }
-  // A class may have some that no file names.
+  return vocabulary;
+}
+
+/// The roles that SentencePiece's classes have although no file names them. A token of byte-level
+/// BPE that is spelled like one of theirs is a text.
+void add_usual_roles(const Tokenizer& tokenizer, GgufVocabulary& vocabulary) {
   for (const auto& [role, field] : kRoleFields) {
     const auto id = tokenizer.roles().*field;
     const bool usual = role == "bos" || role == "eos" || role == "unk" || role == "pad";
     if (id && usual && !id_of(vocabulary, role))
       vocabulary.roles.emplace_back(std::string(role), *id);
   }
-  return vocabulary;
 }
 
 /// Sets what stands around a text; false if that is more than bos and eos.
@@ -397,6 +401,7 @@ std::optional<GgufVocabulary> reading_of_pieces(GgufVocabulary vocabulary,
 
 std::optional<GgufVocabulary> pieces_of_json(const Tokenizer& tokenizer, const JsonValue& json) {
   GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
+  add_usual_roles(tokenizer, vocabulary);
   const JsonValue& model = part_of(json, "model");
   set_piece_types(model, vocabulary);
   set_scores(merges_of(model), vocabulary);
@@ -409,6 +414,7 @@ std::optional<GgufVocabulary> pieces_of_model(const Tokenizer& tokenizer, const 
       read_spiece_model(InputFile::open(path).read_all(kMostTokenizerBytes), path);
   if (spiece.type != SpieceModel::Type::kBpe) return std::nullopt;
   GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
+  add_usual_roles(tokenizer, vocabulary);
   vocabulary.scores.resize(vocabulary.tokens.size());
   for (std::size_t i = 0; i < std::min(spiece.pieces.size(), vocabulary.tokens.size()); ++i) {
     vocabulary.tokens[i] = spiece.pieces[i].text;
