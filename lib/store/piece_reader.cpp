@@ -1,4 +1,4 @@
-#include "store/quantized/piece_reader.hpp"
+#include "store/piece_reader.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -35,6 +35,11 @@ LAYER = {
     "mlp.c_proj": "ffn_down"}
 NORMS = LAYER | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
                  "post_feedforward_layernorm": "post_ffw_norm"}
+MIXTURE = LAYER | {"mlp.gate": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+                   "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+                   "mlp.shared_expert.down_proj": "ffn_down_shexp"}
+GPT_OSS_LAYER = MIXTURE | {"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp", "self_attn": "attn_sinks"}
+EXPERTS = dict(num_experts=5, num_local_experts=5, num_experts_per_tok=2)
 GPT2_LAYER = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
               "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -56,6 +61,17 @@ CASES = [
         rope_type="longrope", rope_theta=500.0, short_factor=[1.0, 1.1, 1.3, 2.0], long_factor=[1.3, 4.0, 5.0, 6.0],
         original_max_position_embeddings=12, partial_rotary_factor=1.0)), "phi3", LAYER, "F32"),
     ("starcoder2", tr.Starcoder2ForCausalLM, LLAMA, "starcoder2", LAYER, "F32"),
+    ("mixtral", tr.MixtralForCausalLM, LLAMA | EXPERTS, "llama", MIXTURE, "F32"),
+    ("mixtral-q8_0", tr.MixtralForCausalLM, LLAMA | EXPERTS, "llama", MIXTURE, "Q8_0"),
+    ("qwen2moe", tr.Qwen2MoeForCausalLM, LLAMA | EXPERTS | dict(moe_intermediate_size=7, shared_expert_intermediate_size=14),
+     "qwen2moe", MIXTURE, "F32"),
+    ("qwen3moe", tr.Qwen3MoeForCausalLM, LLAMA | EXPERTS | dict(head_dim=10, moe_intermediate_size=7, norm_topk_prob=True),
+     "qwen3moe", MIXTURE, "F16"),
+    ("olmoe", tr.OlmoeForCausalLM, LLAMA | EXPERTS, "olmoe", MIXTURE, "F32"),
+    ("gpt-oss", tr.GptOssForCausalLM, LLAMA | EXPERTS | dict(head_dim=8, sliding_window=4, intermediate_size=24, rope_parameters=dict(
+        rope_type="yarn", rope_theta=700.0, factor=4.0, original_max_position_embeddings=10, beta_fast=32.0, beta_slow=1.0,
+        truncate=False)), "gpt-oss", GPT_OSS_LAYER, "F32"),
+    ("gpt-oss-mxfp4", tr.GptOssForCausalLM, LLAMA | EXPERTS | dict(head_dim=8, sliding_window=4), "gpt-oss", GPT_OSS_LAYER, "MXFP4"),
     ("gpt2", tr.GPT2LMHeadModel, dict(vocab_size=45, n_positions=40, n_embd=32, n_layer=2, n_head=4, bos_token_id=1,
                                       eos_token_id=1), "gpt2", GPT2_LAYER, "F32"),
 ] + [(f"llama-{kind.lower()}", tr.LlamaForCausalLM, LLAMA, "llama", LAYER, kind)
@@ -67,6 +83,8 @@ def own_name(name, layers):
     ends = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "transformer.wte": "token_embd",
             "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
     stem, _, what = name.rpartition(".")
+    if what == "sinks":
+        what = "weight"
     if stem in ends:
         return f"{ends[stem]}.{what}"
     stem = stem.removeprefix("model.layers.").removeprefix("transformer.h.")
@@ -78,6 +96,20 @@ def permuted(tensor, heads):
     """Pairs of features as neighbours."""
     shape = tensor.shape
     return tensor.reshape(heads, 2, shape[0] // heads // 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
+
+
+def experts_of(hf, values, architecture):
+    """What transformers has of all experts of a layer, as (llama.cpp's name, a view of its part of `values`)."""
+    _, _, layer, _, _, what = hf.split(".")
+    own = f"blk.{layer}.ffn_{{}}_exps.{'bias' if what.endswith('_bias') else 'weight'}"
+    if what.startswith("down_proj"):
+        parts = [("down", values)]
+    elif architecture == "gpt-oss":
+        parts = [("gate", values[..., 0::2]), ("up", values[..., 1::2])]
+    else:
+        parts = list(zip(("gate", "up"), np.split(values, 2, axis=1)))
+    turned = architecture == "gpt-oss" and values.ndim == 3
+    return [(own.format(part), view.swapaxes(1, 2) if turned else view) for part, view in parts]
 
 
 def restored(tensor, heads):
@@ -133,7 +165,16 @@ def write_config(writer, config, architecture, model):
         writer.add_layer_norm_eps(config.norm_epsilon)
     else:
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    if architecture not in ("qwen2", "starcoder2", "olmo2"):
+    if getattr(config, "num_experts_per_tok", None):
+        writer.add_expert_count(EXPERTS["num_experts"])
+        writer.add_expert_used_count(config.num_experts_per_tok)
+    if architecture in ("qwen2moe", "qwen3moe"):
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if architecture == "qwen2moe":
+        writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+    if architecture == "gpt-oss":
+        writer.add_expert_feed_forward_length(config.intermediate_size)
+    if architecture not in ("qwen2", "qwen2moe", "starcoder2", "olmo2", "olmoe"):
         writer.add_key_length(head)
         writer.add_value_length(head)
     rope = config.rope_parameters
@@ -143,7 +184,7 @@ def write_config(writer, config, architecture, model):
         writer.add_rope_freq_base(rope["rope_theta"])
     if architecture in ("llama", "phi3"):
         writer.add_rope_dimension_count(head)
-    if architecture in ("gemma2", "gemma3", "phi3"):
+    if architecture in ("gemma2", "gemma3", "phi3", "gpt-oss"):
         writer.add_sliding_window(config.sliding_window)
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
@@ -153,6 +194,9 @@ def write_config(writer, config, architecture, model):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        for name in ("beta_fast", "beta_slow"):
+            if name in rope:
+                getattr(writer, f"add_rope_scaling_yarn_{name}")(rope[name])
     if kind == "longrope":
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
         writer.add_rope_scaling_attn_factors(model.model.rotary_emb.attention_scaling)
@@ -163,8 +207,23 @@ def write_config(writer, config, architecture, model):
         writer.add_tensor("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32))
 
 
+def store(writer, own, values, kind):
+    """Adds a tensor, and returns the numbers that the file has of it."""
+    values = np.ascontiguousarray(values, np.float32)
+    in_float = values.ndim < 2 or not own.endswith(".weight") or own.startswith("position_embd") or ".ffn_gate_inp." in own
+    if in_float or kind == "F32":
+        writer.add_tensor(own, values)
+        return values
+    own_type = gguf.GGMLQuantizationType[kind]
+    stored = gguf.quants.quantize(values, own_type)
+    writer.add_tensor(own, stored, raw_dtype=None if kind == "F16" else own_type)
+    if kind in ("F16", "BF16"):
+        return torch.tensor(values).to(torch.float16 if kind == "F16" else torch.bfloat16).float().numpy()
+    return gguf.quants.dequantize(stored, own_type)
+
+
 def make(name, model_class, fields, architecture, layers, kind):
-    model = model_class(model_class.config_class(**fields))
+    model = model_class(model_class.config_class(experts_implementation="eager", **fields))
     runs.randomise(model, name, 0.3)
     model.eval()
     config = model.config
@@ -176,7 +235,15 @@ def make(name, model_class, fields, architecture, layers, kind):
         if hf == "lm_head.weight" and tied:
             continue
         values = tensor.numpy()
+        if ".experts." in hf:
+            for own, part in experts_of(hf, values, architecture):
+                part[...] = store(writer, own, part, kind)
+            continue
         own = own_name(hf, layers)
+        if own.endswith("ffn_gate_inp_shexp.weight"):
+            values = store(writer, own, values[0], kind)[None]
+            state[hf] = torch.tensor(values)
+            continue
         matrix = values.ndim == 2
         transposed = architecture == "gpt2" and matrix and own.startswith("blk.")
         if transposed:
@@ -188,18 +255,7 @@ def make(name, model_class, fields, architecture, layers, kind):
         plus_one = architecture.startswith("gemma") and own.endswith("norm.weight")
         if plus_one:
             values = values + 1
-        values = np.ascontiguousarray(values, np.float32)
-        if not matrix or kind == "F32" or own.startswith("position_embd"):
-            writer.add_tensor(own, values)
-        elif kind in ("F16", "BF16"):
-            stored = gguf.quants.quantize(values, gguf.GGMLQuantizationType[kind])
-            writer.add_tensor(own, stored, raw_dtype=gguf.GGMLQuantizationType[kind] if kind == "BF16" else None)
-            values = torch.tensor(values).to(torch.float16 if kind == "F16" else torch.bfloat16).float().numpy()
-        else:
-            own_type = gguf.GGMLQuantizationType[kind]
-            stored = gguf.quants.quantize(values, own_type)
-            writer.add_tensor(own, stored, raw_dtype=own_type)
-            values = gguf.quants.dequantize(stored, own_type)
+        values = store(writer, own, values, kind)
         if plus_one:
             values = values - 1
         if heads:

@@ -67,27 +67,27 @@ gemma gemma2 clm gemma2
 gpt2 gpt2 clm gpt2
 gpt_neo gpt_neo clm
 gpt_neox gpt_neox clm
-gpt_oss gpt_oss clm
+gpt_oss gpt_oss clm gpt-oss
 gptj gptj clm
 granite granite clm
 llada llada mlm
 llama llama clm llama
 longformer longformer mlm
 mistral mistral clm llama
-mistral:mixtral mixtral clm
+mistral:mixtral mixtral clm mixtral
 modernbert modernbert mlm
 mpnet mpnet mlm
 mpt mpt clm
 neobert neobert mlm
 nomic_bert nomic_bert mlm
 olmo olmo2 clm olmo2
-olmo:olmoe olmoe clm
+olmo:olmoe olmoe clm olmoe
 opt opt clm
 phi phi clm
 phi3 phi3 clm phi3
 qwen qwen3 clm qwen3
-qwen:qwen2_moe qwen2_moe clm
-qwen:qwen3_moe qwen3_moe clm
+qwen:qwen2_moe qwen2_moe clm qwen2moe
+qwen:qwen3_moe qwen3_moe clm qwen3moe
 roberta roberta mlm
 roformer roformer mlm
 smollm3 smollm3 clm

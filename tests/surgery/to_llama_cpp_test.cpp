@@ -1,6 +1,7 @@
 // Models of transformers become files of llama.cpp, and the same models again.
 #include "surgery/convert/to_llama_cpp.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -70,8 +71,8 @@ double difference(const std::string& a, const std::string& b) {
 }
 
 TEST_CASE("a model of transformers becomes llama.cpp's, and the same one again") {
-  for (const std::string name :
-       {"llama", "llama_scaled", "mistral_open", "gemma", "phi3", "phi3_window", "gpt2"}) {
+  for (const std::string name : {"llama", "llama_scaled", "mistral_open", "gemma", "phi3",
+                                 "phi3_window", "gpt2", "qwen2_moe"}) {
     CAPTURE(name);
     const TempFolder folder;
     const std::string in = kModels + name;
@@ -93,7 +94,11 @@ TEST_CASE("what llama.cpp's metadata cannot say is named, and nothing is written
                                   {"gpt2_layer_scale", "scale_attn_by_inverse_layer_idx"},
                                   {"gpt2_base", "activation_function"},
                                   {"gpt2_unscaled", "scale_attn_weights"},
-                                  {"gemma2", "blk.0.attn_k.bias"},
+                                  {"gemma2", "self_attn.k_proj.bias"},
+                                  {"mixtral", "sliding_window"},
+                                  {"qwen3_moe", "layers.0.mlp.gate_proj.weight"},
+                                  {"olmoe_normalized", "norm_topk_prob"},
+                                  {"gpt_oss", "swiglu_limit"},
                                   {"gemma3_hub", "sliding_window"},
                                   {"starcoder2", "sliding_window"}}) {
     CAPTURE(name);
@@ -125,7 +130,33 @@ TEST_CASE("every architecture that is read is written") {
       if (value != nullptr) CHECK(store::find_gguf_value(again, key)->bytes == value->bytes);
     }
   }
-  CHECK(models == 15);
+  CHECK(models == 22);
+}
+
+/// Whether the files have the same quantised tensors, at least one, bit for bit.
+bool same_blocks(const std::string& left, const std::string& right) {
+  const store::Checkpoint a = store::open_checkpoint(left), b = store::open_checkpoint(right);
+  if (a.opaque().empty() || a.opaque().size() != b.opaque().size()) return false;
+  return std::ranges::all_of(a.opaque(), [&](const store::OpaqueTensor& tensor) {
+    const store::OpaqueTensor* other = b.find_opaque(tensor.name);
+    return other != nullptr && store::opaque_hash(a, tensor, store::HashKind::kSha256) ==
+                                   store::opaque_hash(b, *other, store::HashKind::kSha256);
+  });
+}
+
+TEST_CASE("quantised weights of transformers become blocks of what they mean") {
+  for (const std::string name :
+       {"awq", "bnb-int8", "bnb-nf4", "ct-pack-4", "fp8-blocks", "gptq-4", "mxfp4"}) {
+    CAPTURE(name);
+    const TempFolder folder;
+    const std::string in = MASQUE_TEST_DATA "/quantized_model/" + name;
+    to_gguf(in, folder / "direct.gguf", "Q8_0");
+    ConvertRequest decode;
+    decode.dtype = DType::kF32;
+    convert_checkpoint(in, folder / "decoded", decode);
+    to_gguf(folder / "decoded", folder / "of_decoded.gguf", "Q8_0");
+    CHECK(same_blocks(folder / "direct.gguf", folder / "of_decoded.gguf"));
+  }
 }
 
 /// Which types of blocks the tensors of a file have, and how many each.
@@ -161,11 +192,7 @@ TEST_CASE("matrices are quantised, vectors are not, and rows that fill no block 
     const std::string golden = MASQUE_TEST_DATA "/gguf_model/llama-" +
                                std::string(kind == "Q8_0" ? "q8_0" : "q4_0") + ".gguf";
     CHECK(types_of(golden) == types_of(folder / "of_gguf.gguf"));
-    const store::Checkpoint a = store::open_checkpoint(folder / "of_hf.gguf");
-    const store::Checkpoint b = store::open_checkpoint(folder / "of_gguf.gguf");
-    for (const store::OpaqueTensor& tensor : a.opaque())
-      CHECK(store::opaque_hash(a, tensor, store::HashKind::kSha256) ==
-            store::opaque_hash(b, *b.find_opaque(tensor.name), store::HashKind::kSha256));
+    CHECK(same_blocks(folder / "of_hf.gguf", folder / "of_gguf.gguf"));
   }
   ConvertRequest again;
   again.blocks = "Q8_0";

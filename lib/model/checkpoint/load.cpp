@@ -79,11 +79,12 @@ class Finder {
   void list_unused();
   void check_scales() const;
   void check_computed(const ComputedTensor& tensor) const;
-  const store::TensorInfo* tied_table() const;
+  const store::TensorInfo* tied_table();
 
   std::string full_name(std::string_view name) const;
   const store::TensorInfo* find(std::string_view names);
   const store::TensorInfo* find_one(std::string_view name) const;
+  void use(std::string_view name, const store::TensorInfo& info);
 
   const ModelPlan& model_;
   const store::Checkpoint& checkpoint_;
@@ -107,13 +108,19 @@ const store::TensorInfo* Finder::find_one(std::string_view name) const {
   return named_.tf() == nullptr ? alias_in_metadata(checkpoint_, full) : nullptr;
 }
 
+/// Marks `info`, found as `name`, as used. Several of llama.cpp's models' have one name in the
+/// file.
+void Finder::use(std::string_view name, const store::TensorInfo& info) {
+  used_.insert(named_.made() != nullptr ? full_name(name) : info.name);
+}
+
 /// The first spelling that is there; the others count as used too.
 const store::TensorInfo* Finder::find(std::string_view names) {
   const store::TensorInfo* found = nullptr;
   for_spellings(names, [&](std::string_view name) {
     const store::TensorInfo* info = find_one(name);
     if (info == nullptr) return;
-    used_.insert(info->name);
+    use(name, *info);
     if (found == nullptr) found = info;
   });
   return found;
@@ -141,12 +148,15 @@ void Finder::choose_prefix() {
   if (!has_others(model_.prefix) && !has_others("")) prefix_ = model_.prefix;
 }
 
-/// The matrix of a head to which the word table is tied, where the table is missing.
-const store::TensorInfo* Finder::tied_table() const {
+/// The matrix of a head to which the word table is tied, where the table is missing; marked as
+/// used.
+const store::TensorInfo* Finder::tied_table() {
   const store::TensorInfo* found = nullptr;
   const auto look = [&](std::string_view names) {
     for_spellings(names, [&](std::string_view name) {
-      if (found == nullptr && !name.empty()) found = find_one(name);
+      if (found != nullptr || name.empty()) return;
+      found = find_one(name);
+      if (found != nullptr) use(name, *found);
     });
   };
   for (const HeadPlan& head : model_.heads) {
@@ -174,7 +184,6 @@ void Finder::add_tensor(PlacedTensor tensor) {
   const store::TensorInfo* info = find(names);
   if (info == nullptr && tensor.parts[0].role == Role::kWordTable) {
     info = tied_table();
-    if (info != nullptr) used_.insert(info->name);
   }
   const std::string first = full_name(std::string_view(names).substr(0, names.find('|')));
   if (info != nullptr && named_.is_transposed(*info)) transpose(tensor);
@@ -306,8 +315,15 @@ void Finder::list_unused() {
   UnusedTensors judge(model_, prefix_, plan_.layers, used_);
   std::vector<std::size_t> counts(model_.skipped.size());
   std::size_t optimizer = 0;
-  for (const store::TensorInfo& info : checkpoint_.tensors()) {
-    const std::string& name = info.name;
+  std::vector<std::pair<std::string, const store::TensorInfo*>> all;
+  if (const auto* made = named_.made()) {
+    for (const auto& [name, info] : *made) all.emplace_back(name, &info);
+  } else {
+    for (const store::TensorInfo& info : checkpoint_.tensors()) all.emplace_back(info.name, &info);
+  }
+  for (const auto& [name_of, info_of] : all) {
+    const std::string& name = name_of;
+    const store::TensorInfo& info = *info_of;
     if (used_.count(name) > 0) continue;
     if (named_.tf() != nullptr && store::is_optimizer_state(checkpoint_, info)) {
       ++optimizer;

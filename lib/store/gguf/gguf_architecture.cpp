@@ -32,6 +32,17 @@ namespace {
       {"blk.{l}.ffn_up.weight", "model.layers.{l}.mlp.up_proj.weight"}, { \
     "blk.{l}.ffn_down.weight", "model.layers.{l}.mlp.down_proj.weight"    \
   }
+#define MASQUE_GGUF_EXPERTS(MIXTURE, GATE, UP, DOWN)                                              \
+  {"blk.{l}.ffn_gate_inp.weight", "model.layers.{l}." MIXTURE ".gate.weight"},                    \
+      {"blk.{l}.ffn_gate_exps.weight",                                                            \
+       "model.layers.{l}." MIXTURE ".experts.{e}." GATE ".weight"},                               \
+      {"blk.{l}.ffn_up_exps.weight", "model.layers.{l}." MIXTURE ".experts.{e}." UP ".weight"}, { \
+    "blk.{l}.ffn_down_exps.weight", "model.layers.{l}." MIXTURE ".experts.{e}." DOWN ".weight"    \
+  }
+#define MASQUE_GGUF_QUERY_KEY_NORMS                                             \
+  {"blk.{l}.attn_q_norm.weight", "model.layers.{l}.self_attn.q_norm.weight"}, { \
+    "blk.{l}.attn_k_norm.weight", "model.layers.{l}.self_attn.k_norm.weight"    \
+  }
 #define MASQUE_GGUF_PRE_NORMS(CHANGE)                                                     \
   {"blk.{l}.attn_norm.weight", "model.layers.{l}.input_layernorm.weight", CHANGE}, {      \
     "blk.{l}.ffn_norm.weight", "model.layers.{l}.post_attention_layernorm.weight", CHANGE \
@@ -40,13 +51,43 @@ namespace {
 constexpr GgufTensorName kLlama[] = {
     MASQUE_GGUF_ENDS, MASQUE_GGUF_ATTENTION(GgufChange::kQueryRows, GgufChange::kKeyRows),
     MASQUE_GGUF_GATED, MASQUE_GGUF_PRE_NORMS(GgufChange::kNone)};
+constexpr GgufTensorName kMixtral[] = {
+    MASQUE_GGUF_ENDS, MASQUE_GGUF_ATTENTION(GgufChange::kQueryRows, GgufChange::kKeyRows),
+    MASQUE_GGUF_EXPERTS("block_sparse_moe", "w1", "w3", "w2"),
+    MASQUE_GGUF_PRE_NORMS(GgufChange::kNone)};
 constexpr GgufTensorName kQwen[] = {
+    MASQUE_GGUF_ENDS, MASQUE_GGUF_ATTENTION(GgufChange::kNone, GgufChange::kNone),
+    MASQUE_GGUF_GATED, MASQUE_GGUF_PRE_NORMS(GgufChange::kNone), MASQUE_GGUF_QUERY_KEY_NORMS};
+// Qwen's and OLMoE's mixtures.
+constexpr GgufTensorName kMixture[] = {
     MASQUE_GGUF_ENDS,
     MASQUE_GGUF_ATTENTION(GgufChange::kNone, GgufChange::kNone),
-    MASQUE_GGUF_GATED,
+    MASQUE_GGUF_EXPERTS("mlp", "gate_proj", "up_proj", "down_proj"),
+    {"blk.{l}.ffn_gate_inp_shexp.weight", "model.layers.{l}.mlp.shared_expert_gate.weight",
+     GgufChange::kVector},
+    {"blk.{l}.ffn_gate_shexp.weight", "model.layers.{l}.mlp.shared_expert.gate_proj.weight"},
+    {"blk.{l}.ffn_up_shexp.weight", "model.layers.{l}.mlp.shared_expert.up_proj.weight"},
+    {"blk.{l}.ffn_down_shexp.weight", "model.layers.{l}.mlp.shared_expert.down_proj.weight"},
     MASQUE_GGUF_PRE_NORMS(GgufChange::kNone),
-    {"blk.{l}.attn_q_norm.weight", "model.layers.{l}.self_attn.q_norm.weight"},
-    {"blk.{l}.attn_k_norm.weight", "model.layers.{l}.self_attn.k_norm.weight"}};
+    MASQUE_GGUF_QUERY_KEY_NORMS};
+constexpr GgufTensorName kGptOss[] = {
+    MASQUE_GGUF_ENDS,
+    MASQUE_GGUF_ATTENTION(GgufChange::kNone, GgufChange::kNone),
+    {"blk.{l}.attn_sinks.weight", "model.layers.{l}.self_attn.sinks"},
+    {"blk.{l}.attn_norm.weight", "model.layers.{l}.input_layernorm.weight"},
+    {"blk.{l}.post_attention_norm.weight", "model.layers.{l}.post_attention_layernorm.weight"},
+    {"blk.{l}.ffn_gate_inp.weight", "model.layers.{l}.mlp.router.weight"},
+    {"blk.{l}.ffn_gate_inp.bias", "model.layers.{l}.mlp.router.bias"},
+    {"blk.{l}.ffn_gate_exps.weight", "model.layers.{l}.mlp.experts.gate_up_proj",
+     GgufChange::kTurnedOfTwo},
+    {"blk.{l}.ffn_up_exps.weight", "model.layers.{l}.mlp.experts.gate_up_proj",
+     GgufChange::kTurnedOfTwo},
+    {"blk.{l}.ffn_gate_exps.bias", "model.layers.{l}.mlp.experts.gate_up_proj_bias",
+     GgufChange::kTurnedOfTwo},
+    {"blk.{l}.ffn_up_exps.bias", "model.layers.{l}.mlp.experts.gate_up_proj_bias",
+     GgufChange::kTurnedOfTwo},
+    {"blk.{l}.ffn_down_exps.weight", "model.layers.{l}.mlp.experts.down_proj", GgufChange::kTurned},
+    {"blk.{l}.ffn_down_exps.bias", "model.layers.{l}.mlp.experts.down_proj_bias"}};
 constexpr GgufTensorName kGemma[] = {
     {"token_embd.weight", "model.embed_tokens.weight"},
     {"output_norm.weight", "model.norm.weight", GgufChange::kPlusOne},
@@ -73,8 +114,7 @@ constexpr GgufTensorName kOlmo2[] = {
     MASQUE_GGUF_ENDS,
     MASQUE_GGUF_ATTENTION(GgufChange::kNone, GgufChange::kNone),
     MASQUE_GGUF_GATED,
-    {"blk.{l}.attn_q_norm.weight", "model.layers.{l}.self_attn.q_norm.weight"},
-    {"blk.{l}.attn_k_norm.weight", "model.layers.{l}.self_attn.k_norm.weight"},
+    MASQUE_GGUF_QUERY_KEY_NORMS,
     {"blk.{l}.post_attention_norm.weight", "model.layers.{l}.post_attention_layernorm.weight"},
     {"blk.{l}.post_ffw_norm.weight", "model.layers.{l}.post_feedforward_layernorm.weight"}};
 constexpr GgufTensorName kPhi3[] = {
@@ -116,6 +156,8 @@ constexpr GgufTensorName kGpt2[] = {
 #undef MASQUE_GGUF_ENDS
 #undef MASQUE_GGUF_ATTENTION
 #undef MASQUE_GGUF_GATED
+#undef MASQUE_GGUF_EXPERTS
+#undef MASQUE_GGUF_QUERY_KEY_NORMS
 #undef MASQUE_GGUF_PRE_NORMS
 
 constexpr GgufConfigKey kLlamaKeys[] = {{"attention.sliding_window", "sliding_window"}};
@@ -125,6 +167,19 @@ constexpr GgufConfigKey kGemmaKeys[] = {{"attention.sliding_window", "sliding_wi
 constexpr GgufConfigKey kPhi3Keys[] = {{"attention.sliding_window", "sliding_window"}};
 constexpr GgufConfigKey kStarcoder2Keys[] = {{"attention.layer_norm_epsilon", "norm_epsilon"}};
 constexpr GgufConfigKey kGpt2Keys[] = {{"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
+
+constexpr GgufConfigKey kMixtralKeys[] = {{"expert_count", "num_local_experts"},
+                                          {"expert_used_count", "num_experts_per_tok"}};
+constexpr GgufConfigKey kOlmoeKeys[] = {{"expert_count", "num_experts"},
+                                        {"expert_used_count", "num_experts_per_tok"}};
+constexpr GgufConfigKey kQwenMixtureKeys[] = {
+    {"expert_count", "num_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}};
+constexpr GgufConfigKey kGptOssKeys[] = {{"attention.sliding_window", "sliding_window"},
+                                         {"expert_count", "num_local_experts"},
+                                         {"expert_used_count", "num_experts_per_tok"}};
 
 constexpr GgufConfigKey kSizes[] = {
     {"context_length", "max_position_embeddings"},
@@ -149,34 +204,159 @@ constexpr GgufConfigKey kGpt2Sizes[] = {
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
-    {"gemma", "gemma", "GemmaForCausalLM", kGemma, kSizes, {}, "gelu_pytorch_tanh", true},
-    {"gemma2", "gemma2", "Gemma2ForCausalLM", kLaterGemma, kSizes, kGemmaKeys, "", true},
-    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", kLaterGemma, kSizes, kGemmaKeys, "", true},
-    {"gpt2", "gpt2", "GPT2LMHeadModel", kGpt2, kGpt2Sizes, kGpt2Keys, "", true, true},
-    {"llama", "llama", "LlamaForCausalLM", kLlama, kSizes, kLlamaKeys},
-    {"olmo2", "olmo2", "Olmo2ForCausalLM", kOlmo2, kSizes, {}},
-    {"phi3", "phi3", "Phi3ForCausalLM", kPhi3, kSizes, kPhi3Keys},
-    {"qwen2", "qwen2", "Qwen2ForCausalLM", kQwen, kSizes, {}},
-    {"qwen3", "qwen3", "Qwen3ForCausalLM", kQwen, kSizes, {}},
-    {"starcoder2", "starcoder2", "Starcoder2ForCausalLM", kStarcoder2, kSizes, kStarcoder2Keys, "",
-     true},
+    {.name = "gemma",
+     .model_type = "gemma",
+     .class_name = "GemmaForCausalLM",
+     .tensors = kGemma,
+     .sizes = kSizes,
+     .fixed = R"("hidden_activation": "gelu_pytorch_tanh")",
+     .tied = true,
+     .says_head_size = true},
+    {.name = "gemma2",
+     .model_type = "gemma2",
+     .class_name = "Gemma2ForCausalLM",
+     .tensors = kLaterGemma,
+     .sizes = kSizes,
+     .keys = kGemmaKeys,
+     .tied = true,
+     .says_head_size = true},
+    {.name = "gemma3",
+     .model_type = "gemma3_text",
+     .class_name = "Gemma3ForCausalLM",
+     .tensors = kLaterGemma,
+     .sizes = kSizes,
+     .keys = kGemmaKeys,
+     .tied = true,
+     .says_head_size = true,
+     .usual_angle_base = 1e6},
+    {.name = "gpt-oss",
+     .model_type = "gpt_oss",
+     .class_name = "GptOssForCausalLM",
+     .tensors = kGptOss,
+     .sizes = kSizes,
+     .keys = kGptOssKeys,
+     .fixed_angles = R"("truncate": false)",
+     .experts = true,
+     .says_head_size = true,
+     .says_expert_size = true,
+     .usual_angle_base = 150000},
+    {.name = "gpt2",
+     .model_type = "gpt2",
+     .class_name = "GPT2LMHeadModel",
+     .tensors = kGpt2,
+     .sizes = kGpt2Sizes,
+     .keys = kGpt2Keys,
+     .tied = true,
+     .transposes = true},
+    {.name = "llama",
+     .model_type = "llama",
+     .class_name = "LlamaForCausalLM",
+     .tensors = kLlama,
+     .sizes = kSizes,
+     .keys = kLlamaKeys,
+     .says_head_size = true,
+     .says_rotated_size = true},
+    {.name = "llama",
+     .model_type = "mixtral",
+     .class_name = "MixtralForCausalLM",
+     .tensors = kMixtral,
+     .sizes = kSizes,
+     .keys = kMixtralKeys,
+     .experts = true,
+     .says_head_size = true,
+     .says_rotated_size = true,
+     .usual_angle_base = 1e6},
+    {.name = "olmo2",
+     .model_type = "olmo2",
+     .class_name = "Olmo2ForCausalLM",
+     .tensors = kOlmo2,
+     .sizes = kSizes},
+    {.name = "olmoe",
+     .model_type = "olmoe",
+     .class_name = "OlmoeForCausalLM",
+     .tensors = kMixture,
+     .sizes = kSizes,
+     .keys = kOlmoeKeys,
+     .experts = true},
+    {.name = "phi3",
+     .model_type = "phi3",
+     .class_name = "Phi3ForCausalLM",
+     .tensors = kPhi3,
+     .sizes = kSizes,
+     .keys = kPhi3Keys,
+     .says_head_size = true,
+     .says_rotated_size = true},
+    {.name = "qwen2",
+     .model_type = "qwen2",
+     .class_name = "Qwen2ForCausalLM",
+     .tensors = kQwen,
+     .sizes = kSizes},
+    {.name = "qwen2moe",
+     .model_type = "qwen2_moe",
+     .class_name = "Qwen2MoeForCausalLM",
+     .tensors = kMixture,
+     .sizes = kSizes,
+     .keys = kQwenMixtureKeys,
+     .experts = true},
+    {.name = "qwen3",
+     .model_type = "qwen3",
+     .class_name = "Qwen3ForCausalLM",
+     .tensors = kQwen,
+     .sizes = kSizes,
+     .says_head_size = true},
+    // Of its chosen experts the weights are divided by their sum.
+    {.name = "qwen3moe",
+     .model_type = "qwen3_moe",
+     .class_name = "Qwen3MoeForCausalLM",
+     .tensors = kMixture,
+     .sizes = kSizes,
+     .keys = kQwenMixtureKeys,
+     .fixed = R"("norm_topk_prob": true)",
+     .experts = true,
+     .says_head_size = true},
+    {.name = "starcoder2",
+     .model_type = "starcoder2",
+     .class_name = "Starcoder2ForCausalLM",
+     .tensors = kStarcoder2,
+     .sizes = kSizes,
+     .keys = kStarcoder2Keys,
+     .tied = true},
 };
 
 constexpr std::string_view kBlock = "blk.";
+constexpr std::string_view kLayer = "{l}";
+constexpr std::string_view kExpert = "{e}";
+
+/// `pattern` with `number` instead of `mark`.
+std::string with_number(std::string_view pattern, std::string_view mark, std::string_view number) {
+  const std::size_t at = pattern.find(mark);
+  if (at == std::string_view::npos) return std::string(pattern);
+  return fmt::format("{}{}{}", pattern.substr(0, at), number, pattern.substr(at + mark.size()));
+}
 
 }  // namespace
 
 std::span<const GgufArchitecture> gguf_architecture_table() { return kArchitectures; }
 
-const GgufArchitecture* find_gguf_architecture(std::string_view name) {
-  const auto* const found = std::ranges::find(kArchitectures, name, &GgufArchitecture::name);
+const GgufArchitecture* find_gguf_architecture(std::string_view name, bool experts) {
+  const auto* const found =
+      std::ranges::find_if(kArchitectures, [&](const GgufArchitecture& architecture) {
+        return architecture.name == name && architecture.experts == experts;
+      });
   return found == std::end(kArchitectures) ? nullptr : found;
 }
 
+bool is_gguf_architecture(std::string_view name) {
+  return std::ranges::find(kArchitectures, name, &GgufArchitecture::name) !=
+         std::end(kArchitectures);
+}
+
 std::string gguf_with_layer(std::string_view pattern, std::string_view layer) {
-  const std::size_t at = pattern.find("{l}");
-  if (at == std::string_view::npos) return std::string(pattern);
-  return fmt::format("{}{}{}", pattern.substr(0, at), layer, pattern.substr(at + 3));
+  return with_number(pattern, kLayer, layer);
+}
+
+std::string gguf_with_expert(std::string_view pattern, std::uint64_t expert) {
+  return with_number(pattern, kExpert, fmt::format("{}", expert));
 }
 
 std::string_view gguf_layer_of(std::string_view name) {
@@ -185,9 +365,32 @@ std::string_view gguf_layer_of(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
 
+std::string gguf_name_of(const GgufArchitecture& architecture, std::string_view name) {
+  for (const GgufTensorName& row : architecture.tensors) {
+    std::string pattern(row.name);
+    std::string layer;
+    for (const std::string_view mark : {kLayer, kExpert}) {
+      const std::size_t at = pattern.find(mark);
+      if (at == std::string::npos || at > name.size()) continue;
+      const std::string_view rest = name.substr(at);
+      const std::string number(rest.substr(0, rest.find('.')));
+      pattern = with_number(pattern, mark, number);
+      if (mark == kLayer) layer = number;
+    }
+    if (pattern == name) return gguf_with_layer(row.own, layer);
+  }
+  return {};
+}
+
+bool is_gguf_matrix(std::string_view name, std::size_t dimensions) {
+  return dimensions >= 2 && name.ends_with(".weight") && name != "position_embd.weight" &&
+         name != "token_types.weight" && !name.ends_with(".ffn_gate_inp.weight");
+}
+
 std::string gguf_architectures() {
   std::vector<std::string_view> names;
-  for (const GgufArchitecture& architecture : kArchitectures) names.push_back(architecture.name);
+  for (const GgufArchitecture& architecture : kArchitectures)
+    if (names.empty() || names.back() != architecture.name) names.push_back(architecture.name);
   return or_list(names);
 }
 

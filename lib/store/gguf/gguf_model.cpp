@@ -4,14 +4,15 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/json/json.hpp"
 #include "base/json/json_writer.hpp"
 #include "base/string/comma_list.hpp"
 #include "base/string/name_list.hpp"
@@ -19,7 +20,7 @@
 #include "store/gguf/gguf_architecture.hpp"
 #include "store/gguf/gguf_metadata.hpp"
 #include "store/gguf/gguf_names.hpp"
-#include "tensor/convert.hpp"
+#include "store/gguf/gguf_readers.hpp"
 #include "tensor/quantized_block.hpp"
 
 namespace masque::store {
@@ -30,16 +31,35 @@ namespace {
 constexpr std::string_view kOtherKeys =
     "attention.value_length rope.dimension_count rope.scaling.type rope.scaling.factor "
     "rope.scaling.original_context_length rope.scaling.attn_factor rope.scaling.finetuned "
-    "attention.causal expert_count expert_used_count";
+    "rope.scaling.yarn_beta_fast rope.scaling.yarn_beta_slow attention.causal expert_count "
+    "expert_used_count expert_feed_forward_length expert_shared_feed_forward_length";
+
+/// The whole number that `checkpoint` has under `key` after the name of its `architecture`; nothing
+/// without the key. Throws InputError for another kind of value.
+std::optional<std::uint64_t> whole_of(const Checkpoint& checkpoint, std::string_view architecture,
+                                      std::string_view key) {
+  const TypedValue* value = find_gguf_value(checkpoint, fmt::format("{}.{}", architecture, key));
+  if (value == nullptr) return std::nullopt;
+  if (const auto number = gguf_integer(*value)) return number;
+  throw InputError(checkpoint.path(), fmt::format("{} is {}, expected a whole number", value->key,
+                                                  escape(value->text)));
+}
 
 /// The architecture of `checkpoint`. Throws InputError for one that is not in the table.
 const GgufArchitecture& need_architecture(const Checkpoint& checkpoint) {
   check_whole_gguf(checkpoint);
   const TypedValue* value = find_gguf_value(checkpoint, kGgufArchitecture);
   const std::string name = value == nullptr ? "" : value->text;
-  if (const GgufArchitecture* found = find_gguf_architecture(name)) return *found;
-  throw InputError(checkpoint.path(), fmt::format("{} is \"{}\", expected {}", kGgufArchitecture,
-                                                  escape(name), gguf_architectures()));
+  if (!is_gguf_architecture(name))
+    throw InputError(checkpoint.path(), fmt::format("{} is \"{}\", expected {}", kGgufArchitecture,
+                                                    escape(name), gguf_architectures()));
+  const std::uint64_t experts = whole_of(checkpoint, name, "expert_count").value_or(0);
+  if (const GgufArchitecture* found = find_gguf_architecture(name, experts > 0)) return *found;
+  throw InputError(
+      checkpoint.path(),
+      fmt::format("{}.expert_count is {}, expected {}: models of this architecture "
+                  "have {}experts",
+                  name, experts, experts > 0 ? "0" : "a number above 0", experts > 0 ? "no " : ""));
 }
 
 // The config.
@@ -55,6 +75,7 @@ class ConfigWriter {
     json_.key("architectures").begin_array().value(architecture_.class_name).end_array();
     json_.member("vocab_size", rows_of(kGgufTokenTable));
     json_.member("tie_word_embeddings", !has("output.weight"));
+    write_fixed(architecture_.fixed);
     write_keys();
     write_heads();
     write_angles();
@@ -64,6 +85,15 @@ class ConfigWriter {
   }
 
  private:
+  /// The members `text` of an object.
+  void write_fixed(std::string_view text) {
+    if (text.empty()) return;
+    const std::string object = fmt::format("{{{}}}", text);
+    for (const JsonMember& member : parse_json_file(object, checkpoint_.path()).members)
+      json_.key(member.name)
+          .raw(object.substr(member.value.begin, member.value.end - member.value.begin));
+  }
+
   std::string full(std::string_view key) const {
     return fmt::format("{}.{}", architecture_.name, key);
   }
@@ -76,20 +106,20 @@ class ConfigWriter {
     return find_gguf_value(checkpoint_, full(key));
   }
   std::optional<std::uint64_t> whole(std::string_view key) const {
-    const TypedValue* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    const auto number = gguf_integer(*value);
-    if (!number) refuse(value->key, value->text, "a whole number");
-    return number;
+    return whole_of(checkpoint_, architecture_.name, key);
   }
   bool has(std::string_view tensor) const {
     const std::string name(tensor);
     return checkpoint_.find(name) != nullptr || checkpoint_.find_opaque(name) != nullptr;
   }
-  std::uint64_t rows_of(std::string_view tensor) const {
+  /// The shape of a tensor that is there, of any type.
+  const Shape& shape_of(std::string_view tensor) const {
     const std::string name(tensor);
     const TensorInfo* info = checkpoint_.find(name);
-    const Shape& shape = info != nullptr ? info->shape : checkpoint_.find_opaque(name)->shape;
+    return info != nullptr ? info->shape : checkpoint_.find_opaque(name)->shape;
+  }
+  std::uint64_t rows_of(std::string_view tensor) const {
+    const Shape& shape = shape_of(tensor);
     return shape.size() == 2 ? shape[0] : 0;
   }
 
@@ -120,8 +150,25 @@ class ConfigWriter {
         json_.key(known->name).raw(bare ? value.json + ".0" : value.json);
       }
     }
-    if (!architecture_.activation.empty())
-      json_.member("hidden_activation", architecture_.activation);
+    if (architecture_.model_type == "llama" && has("blk.0.attn_q.bias"))
+      json_.member("attention_bias", true);
+    if (architecture_.experts) write_expert_sizes();
+  }
+
+  /// Sizes of experts that a file does not have to say: those of their tensors.
+  void write_expert_sizes() {
+    for (const auto& [own, tensor, from_end] :
+         {std::tuple("expert_feed_forward_length", "blk.0.ffn_gate_exps.weight", 2U),
+          {"expert_shared_feed_forward_length", "blk.0.ffn_gate_shexp.weight", 2U}}) {
+      const auto known = std::ranges::find(architecture_.keys, own, &GgufConfigKey::own);
+      const auto said = whole(own);
+      if (known == architecture_.keys.end()) {
+        if (said && said != whole("feed_forward_length"))
+          refuse(full(own), fmt::format("{}", *said), "that of feed_forward_length");
+      } else if (!said && has(tensor) && shape_of(tensor).size() >= from_end) {
+        json_.member(known->name, shape_of(tensor)[shape_of(tensor).size() - from_end]);
+      }
+    }
   }
 
   Index head_size() const {
@@ -131,10 +178,8 @@ class ConfigWriter {
   }
 
   void write_heads() {
-    for (const std::string_view key : {"expert_count", "expert_used_count"}) {
-      if (const auto count = whole(key); count && *count > 0)
-        refuse(full(key), fmt::format("{}", *count), "0: experts of GGUF files are not read");
-    }
+    if (const auto used = whole("expert_used_count"); used && *used > 0 && !architecture_.experts)
+      refuse(full("expert_used_count"), fmt::format("{}", *used), "0: there are no experts");
     const Index size = head_size();
     if (const auto value = whole("attention.value_length");
         value && static_cast<Index>(*value) != size)
@@ -186,8 +231,15 @@ class ConfigWriter {
     const std::string kind = type == nullptr ? "none" : type->text;
     const bool factors = has(kGgufFrequencies),
                two = has(kGgufShortFactors) || has(kGgufLongFactors);
-    if (kind == "none" && !factors && !two) return;
+    const bool plain = kind == "none" && !factors && !two;
+    if (plain && architecture_.fixed_angles.empty()) return;
     json_.key("rope_scaling").begin_object();
+    if (plain) {
+      // The class has others without this.
+      json_.member("rope_type", "default").end_object();
+      return;
+    }
+    write_fixed(architecture_.fixed_angles);
     if (factors || two) {
       // One list of factors is the same for short and long texts.
       if (kind != "none" && kind != "longrope")
@@ -204,6 +256,8 @@ class ConfigWriter {
     for (const auto& [own, name] :
          {std::pair("rope.scaling.factor", "factor"),
           std::pair("rope.scaling.attn_factor", "attention_factor"),
+          std::pair("rope.scaling.yarn_beta_fast", "beta_fast"),
+          std::pair("rope.scaling.yarn_beta_slow", "beta_slow"),
           std::pair("rope.scaling.original_context_length", "original_max_position_embeddings")}) {
       const TypedValue* value = find(own);
       if (value != nullptr && !value->json.empty() && !factors) json_.key(name).raw(value->json);
@@ -233,72 +287,15 @@ class ConfigWriter {
 
 // The tensors.
 
-/// Floats of a tensor with rows in another order, less a number, decoded from numbers or blocks.
-class DecodedTensor : public TensorReader {
- public:
-  /// The source of a tensor.
-  struct Source {
-    std::uint64_t begin = 0;              ///< first byte in the file
-    DType dtype = DType::kF32;            ///< without `blocks`
-    const BlockFormat* blocks = nullptr;  ///< of a quantised one
-    std::uint64_t elements = 0;           ///< of all
-    std::uint64_t columns = 0;            ///< elements of a row
-    std::uint64_t head_rows = 0;          ///< rows of a head whose pairs are neighbours; 0: none
-    float less = 0;                       ///< what is subtracted
-  };
-  explicit DecodedTensor(const Source& source) : source_(source) {
-    // One long row, if rows stay where they are.
-    if (source_.head_rows == 0) source_.columns = source_.elements;
-  }
+/// A tensor of the file, of numbers or of blocks.
+struct StoredTensor {
+  std::string_view name;
+  const Shape* shape = nullptr;
+  std::size_t file = 0;
+  GgufNumbers numbers;
+  const TensorInfo* plain = nullptr;  ///< without blocks
 
-  void read(const InputFile& file, std::uint64_t offset, MutableBytes out) const override {
-    MASQUE_CHECK(offset % sizeof(float) == 0 && out.size() % sizeof(float) == 0);
-    std::vector<float> numbers;
-    for (std::uint64_t at = offset / sizeof(float), end = at + out.size() / sizeof(float);
-         at < end;) {
-      const std::uint64_t column = at % source_.columns;
-      const std::uint64_t count = std::min({end - at, source_.columns - column, kPiece});
-      numbers.resize(count);
-      decode(file, stored_row(at / source_.columns) * source_.columns + column, numbers);
-      for (float& number : numbers) number -= source_.less;
-      const auto bytes = std::as_bytes(std::span(numbers));
-      std::ranges::copy(bytes,
-                        out.begin() + static_cast<std::ptrdiff_t>(at * sizeof(float) - offset));
-      at += count;
-    }
-  }
-
- private:
-  static constexpr std::uint64_t kPiece = 1 << 16;
-
-  /// The row of the file that has row `row`: of a head those of its first half stand at even
-  /// places, those of its second half at odd ones.
-  std::uint64_t stored_row(std::uint64_t row) const {
-    if (source_.head_rows == 0) return row;
-    const std::uint64_t in_head = row % source_.head_rows, half = source_.head_rows / 2;
-    return row - in_head + 2 * (in_head % half) + in_head / half;
-  }
-
-  /// `out` ← elements of the file from `first` on.
-  void decode(const InputFile& file, std::uint64_t first, std::span<float> out) const {
-    if (source_.blocks == nullptr) {
-      const std::uint64_t width = dtype_bits(source_.dtype) / 8;
-      std::vector<std::byte> bytes(out.size() * width);
-      file.read(source_.begin + first * width, bytes);
-      return to_float(source_.dtype, bytes, out);
-    }
-    const BlockFormat& format = *source_.blocks;
-    const std::uint64_t block = first / format.elements;
-    const std::uint64_t blocks = divide_up(first + out.size(), format.elements) - block;
-    std::vector<std::byte> bytes(blocks * format.bytes);
-    std::vector<float> numbers(blocks * format.elements);
-    file.read(source_.begin + block * format.bytes, bytes);
-    decode_blocks(format, bytes, numbers);
-    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(first - block * format.elements),
-                out.size(), out.begin());
-  }
-
-  Source source_;
+  std::uint64_t elements() const { return element_count(*shape).value_or(0); }
 };
 
 /// Collects the tensors of a checkpoint.
@@ -309,29 +306,23 @@ class TensorCollector {
 
   std::map<std::string, TensorInfo> run() && {
     for (const TensorInfo& tensor : checkpoint_.tensors()) {
-      const GgufTensorName* known = find(tensor.name);
-      if (known == nullptr) continue;
-      if (known->change == GgufChange::kNone) {
-        add(*known, tensor.name, tensor);
-      } else {
-        add(*known, tensor.name,
-            decoded(*known, tensor.name, tensor.shape, tensor.file,
-                    {.begin = tensor.begin, .dtype = tensor.dtype}));
-      }
+      add({tensor.name,
+           &tensor.shape,
+           tensor.file,
+           {.begin = tensor.begin, .dtype = tensor.dtype},
+           &tensor});
     }
     for (const OpaqueTensor& tensor : checkpoint_.opaque()) {
-      const GgufTensorName* known = find(tensor.name);
-      if (known == nullptr) continue;
+      if (find(tensor.name) == nullptr) continue;
       const BlockFormat* blocks = find_block_format(tensor.type);
       if (blocks == nullptr)
         throw InputError(checkpoint_.path(),
                          fmt::format("tensor '{}' has type {}, expected one whose blocks are "
                                      "decoded: {}",
                                      escape(tensor.name), tensor.type, block_names()));
-      add(*known, tensor.name,
-          decoded(*known, tensor.name, tensor.shape, tensor.file,
-                  {.begin = tensor.begin, .blocks = blocks}));
+      add({tensor.name, &tensor.shape, tensor.file, {.begin = tensor.begin, .blocks = blocks}});
     }
+    for (const auto& [name, parts] : turned_) add_turned(name, parts);
     return std::move(tensors_);
   }
 
@@ -340,6 +331,10 @@ class TensorCollector {
     std::vector<std::string_view> names;
     for (const BlockFormat& format : block_formats()) names.push_back(format.name);
     return or_list(names);
+  }
+
+  [[noreturn]] void refuse(std::string_view tensor, const std::string& what) const {
+    throw InputError(checkpoint_.path(), fmt::format("{}: {}", escape(tensor), what));
   }
 
   /// The row of `name`; nullptr for those that the config has instead.
@@ -355,48 +350,134 @@ class TensorCollector {
                                  escape(name), architecture_.name));
   }
 
-  void add(const GgufTensorName& row, const std::string& own, TensorInfo tensor) {
-    tensors_.emplace(gguf_with_layer(row.name, gguf_layer_of(own)), std::move(tensor));
+  void add(const StoredTensor& tensor) {
+    const GgufTensorName* row = find(std::string(tensor.name));
+    if (row == nullptr) return;
+    const std::string name = gguf_with_layer(row->name, gguf_layer_of(tensor.name));
+    if (row->change == GgufChange::kTurned || row->change == GgufChange::kTurnedOfTwo) {
+      auto& parts = turned_[name];
+      parts.resize(row->change == GgufChange::kTurned ? 1 : 2);
+      // The row before has the same name.
+      const bool second = row != architecture_.tensors.data() && row[-1].name == row->name;
+      parts[second ? 1 : 0] = tensor;
+      return;
+    }
+    if (row->name.find("{e}") != std::string_view::npos) return add_experts(name, tensor);
+    tensors_.emplace(name, made(*row, tensor));
   }
 
+  /// How many experts a layer has; those of `tensor` are as many.
+  std::uint64_t experts_of(const StoredTensor& tensor, std::size_t dimensions) const {
+    constexpr std::uint64_t kMost = 4096;
+    const std::uint64_t count =
+        whole_of(checkpoint_, architecture_.name, "expert_count").value_or(0);
+    const Shape& shape = *tensor.shape;
+    if (shape.size() != dimensions || shape[0] != count || count > kMost)
+      refuse(tensor.name, fmt::format("shape {}, expected {} dimensions, the first of {} experts, "
+                                      "at most {}",
+                                      shape_text(shape), dimensions, count, kMost));
+    return count;
+  }
+
+  /// Each expert is a tensor of its own.
+  void add_experts(const std::string& name, const StoredTensor& tensor) {
+    const std::uint64_t experts = experts_of(tensor, 3);
+    const Shape shape(tensor.shape->begin() + 1, tensor.shape->end());
+    const std::uint64_t elements = element_count(shape).value_or(0);
+    const std::uint64_t bytes = tensor.numbers.bytes(elements);
+    for (std::uint64_t e = 0; e < experts; ++e) {
+      StoredTensor expert = tensor;
+      expert.shape = &shape;
+      expert.numbers.begin += e * bytes;
+      TensorInfo info;
+      if (tensor.plain != nullptr) {
+        info = *tensor.plain;
+        info.shape = shape;
+        info.begin = expert.numbers.begin;
+        info.end = info.begin + bytes;
+      } else {
+        info = decoded(expert, {.elements = elements});
+      }
+      tensors_.emplace(gguf_with_expert(name, e), std::move(info));
+    }
+  }
+
+  void add_turned(const std::string& name, const std::vector<StoredTensor>& parts) {
+    const auto there = std::ranges::find_if(parts, [](const auto& part) { return part.shape; });
+    std::vector<GgufExperts> readers;
+    for (const StoredTensor& part : parts) {
+      if (part.shape == nullptr)
+        refuse(there->name, fmt::format("one half of {}, expected the other, too", name));
+      if (*part.shape != *there->shape)
+        refuse(part.name, fmt::format("shape {}, expected {} as '{}'", shape_text(*part.shape),
+                                      shape_text(*there->shape), escape(there->name)));
+      readers.push_back({&checkpoint_.files()[part.file].file, part.numbers});
+    }
+    const bool matrix = there->name.ends_with(".weight");
+    const std::uint64_t experts = experts_of(*there, matrix ? 3 : 2);
+    const Shape& shape = *there->shape;
+    const std::uint64_t rows = shape[1], columns = matrix ? shape[2] : 1;
+    if (experts == 0 || rows == 0 || columns == 0)
+      refuse(there->name, fmt::format("shape {}, expected elements", shape_text(shape)));
+    TensorInfo info;
+    info.name = there->name;
+    info.shape = {experts};
+    if (matrix) info.shape.push_back(columns);
+    info.shape.push_back(rows * parts.size());
+    info.end = element_count(info.shape).value_or(0) * sizeof(float);
+    info.file = there->file;
+    info.reader = turned_reader(std::move(readers), experts, rows, columns, cache_);
+    tensors_.emplace(name, std::move(info));
+  }
+
+  /// Heads of queries, or of keys.
   std::uint64_t heads(GgufChange change) const {
-    const auto count = [&](std::string_view key) {
-      const TypedValue* value =
-          find_gguf_value(checkpoint_, fmt::format("{}.{}", architecture_.name, key));
-      return value == nullptr ? std::nullopt : gguf_integer(*value);
-    };
-    const auto all = count("attention.head_count");
-    return (change == GgufChange::kKeyRows ? count("attention.head_count_kv") : all)
-        .value_or(all.value_or(0));
+    const auto all = whole_of(checkpoint_, architecture_.name, "attention.head_count");
+    const auto keys = whole_of(checkpoint_, architecture_.name, "attention.head_count_kv");
+    return (change == GgufChange::kKeyRows ? keys : all).value_or(all.value_or(0));
   }
 
-  TensorInfo decoded(const GgufTensorName& row, const std::string& name, const Shape& shape,
-                     std::size_t file, DecodedTensor::Source source) const {
-    source.elements = element_count(shape).value_or(0);
+  TensorInfo made(const GgufTensorName& row, const StoredTensor& tensor) const {
+    Shape shape = *tensor.shape;
+    if (row.change == GgufChange::kVector && shape.size() == 1) shape.insert(shape.begin(), 1);
+    StoredTensor as = tensor;
+    as.shape = &shape;
+    if (tensor.plain != nullptr &&
+        (row.change == GgufChange::kNone || row.change == GgufChange::kVector)) {
+      TensorInfo info = *tensor.plain;
+      info.shape = shape;
+      return info;
+    }
+    GgufLayout layout{.elements = as.elements()};
     const std::uint64_t rows = shape.empty() ? 1 : shape[0];
-    source.columns = rows == 0 ? 0 : source.elements / rows;
-    if (row.change == GgufChange::kPlusOne) source.less = 1;
+    layout.columns = rows == 0 ? 0 : layout.elements / rows;
+    if (row.change == GgufChange::kPlusOne) layout.less = 1;
     if (row.change == GgufChange::kQueryRows || row.change == GgufChange::kKeyRows) {
       const std::uint64_t count = heads(row.change);
       if (count == 0 || rows % count != 0 || rows / count % 2 != 0)
-        throw InputError(checkpoint_.path(),
-                         fmt::format("{}: {} rows, expected an even number for each of {} heads",
-                                     escape(name), rows, count));
-      source.head_rows = rows / count;
+        refuse(tensor.name,
+               fmt::format("{} rows, expected an even number for each of {} heads", rows, count));
+      layout.head_rows = rows / count;
     }
+    return decoded(as, layout);
+  }
+
+  static TensorInfo decoded(const StoredTensor& tensor, const GgufLayout& layout) {
     TensorInfo info;
-    info.name = name;
+    info.name = tensor.name;
     info.dtype = DType::kF32;
-    info.shape = shape;
-    info.end = source.elements * sizeof(float);
-    info.file = file;
-    info.reader = std::make_shared<DecodedTensor>(source);
+    info.shape = *tensor.shape;
+    info.end = layout.elements * sizeof(float);
+    info.file = tensor.file;
+    info.reader = decoded_reader(tensor.numbers, layout);
     return info;
   }
 
   const Checkpoint& checkpoint_;
   const GgufArchitecture& architecture_;
   std::map<std::string, TensorInfo> tensors_;
+  std::map<std::string, std::vector<StoredTensor>> turned_;  ///< by transformers' name
+  std::shared_ptr<PieceCache> cache_ = std::make_shared<PieceCache>();
 };
 
 }  // namespace
@@ -417,24 +498,13 @@ bool is_transposed_in_gguf(const Checkpoint& checkpoint, const TensorInfo& tenso
 
 std::string gguf_own_name(const Checkpoint& checkpoint, const std::string& name) {
   if (!has_gguf_names(checkpoint)) return name;
-  for (const GgufTensorName& row : need_architecture(checkpoint).tensors) {
-    const std::size_t at = row.name.find("{l}");
-    if (at == std::string_view::npos) {
-      if (row.name == name) return std::string(row.own);
-      continue;
-    }
-    if (!name.starts_with(row.name.substr(0, at))) continue;
-    const std::string_view rest = std::string_view(name).substr(at);
-    const std::string_view layer = rest.substr(0, rest.find('.'));
-    if (gguf_with_layer(row.name, layer) == name) return gguf_with_layer(row.own, layer);
-  }
-  return name;
+  std::string own = gguf_name_of(need_architecture(checkpoint), name);
+  return own.empty() ? name : own;
 }
 
 bool runs_gguf(const Checkpoint& checkpoint) {
   const TypedValue* value = find_gguf_value(checkpoint, kGgufArchitecture);
-  return has_gguf_names(checkpoint) && value != nullptr &&
-         find_gguf_architecture(value->text) != nullptr;
+  return has_gguf_names(checkpoint) && value != nullptr && is_gguf_architecture(value->text);
 }
 
 }  // namespace masque::store

@@ -18,9 +18,10 @@ namespace masque::store {
 std::optional<ModelConfig> gguf_config(const Checkpoint& checkpoint);
 
 /// The tensors of `checkpoint`, a model of llama.cpp, by the names of transformers: as its config
-/// says they lie, quantised ones as F32, decoded when they are read. Each keeps the name of its
-/// file. Throws InputError for an architecture whose models are not run, for a tensor that it does
-/// not have, and for a type of blocks that is not decoded.
+/// says they lie, quantised ones as F32, decoded when they are read. Each has the name of the
+/// tensor in the file that it is made of, or a part of: of two that are joined the first. The files
+/// of `checkpoint` must outlive them. Throws InputError for an architecture whose models are not
+/// run, for a tensor that it does not have, and for a type of blocks that is not decoded.
 std::map<std::string, TensorInfo> gguf_tensors(const Checkpoint& checkpoint);
 
 /// Whether the rows of `tensor`, one of gguf_tensors() of `checkpoint`, are the columns of what

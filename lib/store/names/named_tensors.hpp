@@ -43,6 +43,9 @@ class NamedTensors {
   bool is_transposed(const TensorInfo& tensor) const { return transposed_.contains(&tensor); }
   /// The name that a file like this one has for the tensor that transformers calls `name`.
   std::string own_name(const std::string& name) const;
+  /// Of a model of llama.cpp all its tensors by their names, which live as long as this; nullptr of
+  /// others.
+  const std::map<std::string, TensorInfo>* made() const { return made_.get(); }
   /// The table of TensorFlow's names; nullptr if the names are those of transformers.
   const TfFamily* tf() const { return tf_; }
 

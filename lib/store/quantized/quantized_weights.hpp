@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/json/json_settings.hpp"
 #include "store/checkpoint.hpp"
-#include "store/quantized/piece_reader.hpp"
+#include "store/piece_reader.hpp"
 
 namespace masque::store {
 

@@ -388,7 +388,7 @@ class Values {
     const auto made = made_.find(tensor.info.name);
     const store::TensorInfo& source =
         made != made_.end() ? made->second : *checkpoint_.find(tensor.info.name);
-    const auto name = names_.find(source.name);
+    const auto name = names_.find(tensor.info.name);
     const bool transposed = name != names_.end() && name->second.transposed;
     // What is the same bytes now stays the same bytes.
     const store::TensorInfo* first =
@@ -474,39 +474,36 @@ void settle_opaque(store::OutputWeights& weights, const store::Checkpoint& check
 struct NewNames {
   store::NamePlan plan;
   std::optional<ConvertedConfig> config;
-  /// Of a model of llama.cpp: tensors by their old names, as transformers would have them.
+  /// Of a model of llama.cpp: its tensors as transformers has them, by their names.
   std::map<std::string, store::TensorInfo> made = {};
 };
 
 /// The names of transformers for a model of llama.cpp, with what undoes its layouts.
 NewNames names_of_llama_cpp(const store::Checkpoint& checkpoint) {
   NewNames names;
-  for (auto& [name, tensor] : store::gguf_tensors(checkpoint)) {
-    names.plan.names[tensor.name] = {name, store::is_transposed_in_gguf(checkpoint, tensor)};
-    names.made.emplace(tensor.name, tensor);
-  }
-  for (const store::TensorInfo& tensor : checkpoint.tensors()) {
-    if (!names.made.contains(tensor.name)) names.plan.left_out.push_back(tensor.name);
-  }
+  names.made = store::gguf_tensors(checkpoint);
+  for (const auto& [name, tensor] : names.made)
+    names.plan.names[name] = {name, store::is_transposed_in_gguf(checkpoint, tensor)};
   names.config = {"config.json", store::gguf_config(checkpoint)->text(), true};
   return names;
 }
 
-/// Puts the tensors `made` in the place of those of the file, opaque ones, too.
+/// Puts the tensors `made` in the place of those of the file.
 void take_made(const store::Checkpoint& checkpoint,
                const std::map<std::string, store::TensorInfo>& made,
                store::OutputWeights& weights) {
   if (made.empty()) return;
-  const auto replace = [&](store::OutputTensor& tensor, const store::TensorInfo& by) {
+  weights.tensors.clear();
+  for (const auto& [name, by] : made) {
+    store::OutputTensor& tensor = weights.tensors.emplace_back();
     tensor.info = by;
-    if (by.reader != nullptr) tensor.source = store::Computed{plain_values(checkpoint, by)};
-  };
-  for (store::OutputTensor& tensor : weights.tensors) {
-    if (const auto found = made.find(tensor.info.name); found != made.end())
-      replace(tensor, found->second);
+    tensor.info.name = name;
+    if (by.reader != nullptr) {
+      tensor.source = store::Computed{plain_values(checkpoint, by)};
+    } else {
+      tensor.source = store::source_of(checkpoint.files()[by.file].file, by);
+    }
   }
-  for (const store::OutputOpaque& opaque : weights.opaque)
-    replace(weights.tensors.emplace_back(), made.at(opaque.info.name));
   weights.opaque.clear();
   // They describe the file that it was.
   weights.typed.clear();
@@ -529,11 +526,7 @@ NewNames names_for(const store::Checkpoint& checkpoint,
   const bool llama_cpp = style == NameStyle::kHf && writer.name != std::string_view("gguf") &&
                          store::runs_gguf(checkpoint);
   NewNames names = llama_cpp ? names_of_llama_cpp(checkpoint) : NewNames();
-  if (style == NameStyle::kKeep || style == NameStyle::kUsual) return names;
-  if (llama_cpp) {
-    check_new_names(checkpoint, names.plan.names);
-    return names;
-  }
+  if (llama_cpp || style == NameStyle::kKeep || style == NameStyle::kUsual) return names;
   if (style == NameStyle::kVariable) {
     names.plan = store::variable_names(checkpoint);
   } else if (style == NameStyle::kHf) {
@@ -638,8 +631,9 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
                                  const ConvertRequest& request) {
   check_request(out, request);
   const bool to_file = store::writer_for_path(out) != nullptr;
+  const bool decodes = request.dtype || !request.blocks.empty();
   const store::Checkpoint checkpoint =
-      request.dtype ? store::open_decoded(in) : store::open_checkpoint(in);
+      decodes ? store::open_decoded(in) : store::open_checkpoint(in);
   const store::WeightsWriter& writer = target_of(checkpoint, out, request);
   if (request.dtype && !writer.holds(*request.dtype)) {
     throw UsageError(fmt::format("{} {}: {} has no such type", field("dtype"),
@@ -649,7 +643,9 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   result.notes = checkpoint.notes();
   const auto config = store::find_config(checkpoint);
   if (becomes_llama_cpp(checkpoint, config, writer, request, to_file))
-    return convert_to_llama_cpp(checkpoint, *config, out, request, std::move(result));
+    return convert_to_llama_cpp(
+        checkpoint, checkpoint.is_decoded() ? store::without_quantization(*config) : *config, out,
+        request, std::move(result));
   const BlockFormat* blocks = blocks_of_request(checkpoint, writer, request);
   const NewNames new_names = names_for(checkpoint, config, request.names, writer);
   const store::NameMap& names = new_names.plan.names;
@@ -672,7 +668,8 @@ ConvertResult convert_checkpoint(const std::string& in, const std::string& out,
   if (blocks != nullptr)
     result.converted +=
         quantise_llama_cpp(checkpoint, *blocks, all, values.overflow(), result.notes);
-  result.renamed = apply_names(all, names);
+  const std::uint64_t renamed = apply_names(all, names);
+  result.renamed = new_names.made.empty() ? renamed : new_names.made.size();
   settle_aliases(all, config, result.notes);
   check_types(all, in);
   result.tensors = all.tensors.size() + all.opaque.size();

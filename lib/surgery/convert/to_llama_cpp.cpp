@@ -119,6 +119,56 @@ ReadFunction paired_rows(ReadFunction read, std::uint64_t head_rows, std::uint64
   };
 }
 
+/// Tensors of `bytes` bytes each, one after the other.
+ReadFunction stacked(std::vector<ReadFunction> parts, std::uint64_t bytes) {
+  return [parts = std::move(parts), bytes](std::uint64_t offset, MutableBytes out) {
+    while (!out.empty()) {
+      const std::uint64_t inside = offset % bytes;
+      const std::uint64_t count = std::min<std::uint64_t>(bytes - inside, out.size());
+      parts[offset / bytes](inside, out.first(count));
+      out = out.subspan(count);
+      offset += count;
+    }
+  };
+}
+
+/// Every `step`-th output from `first` on of experts [experts, columns, rows · step], turned:
+/// [experts, rows, columns]. `last` has one expert, which `owners`, one for each, stand for.
+struct TurnedOutputs {
+  const store::Checkpoint& checkpoint;
+  const store::TensorInfo& info;
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  std::uint64_t step = 1;
+  std::uint64_t first = 0;
+  std::shared_ptr<store::UnpackedTensor> last;
+  std::shared_ptr<const std::vector<char>> owners;
+
+  ReadFunction function() const {
+    const std::uint64_t width = dtype_bits(info.dtype) / 8, bytes = rows * columns * width;
+    std::vector<ReadFunction> experts;
+    for (std::size_t e = 0; e < owners->size(); ++e) {
+      experts.emplace_back([own = *this, e, bytes](std::uint64_t offset, MutableBytes out) {
+        own.last->read(&(*own.owners)[e], bytes, offset, out,
+                       [&](MutableBytes all) { own.fill(e, all); });
+      });
+    }
+    return stacked(std::move(experts), bytes);
+  }
+
+ private:
+  void fill(std::uint64_t expert, MutableBytes out) const {
+    const std::uint64_t width = dtype_bits(info.dtype) / 8, outputs = rows * step;
+    std::vector<std::byte> row(outputs * width);
+    for (std::uint64_t column = 0; column < columns; ++column) {
+      checkpoint.read(info, (expert * columns + column) * row.size(), row);
+      for (std::uint64_t r = 0; r < rows; ++r)
+        std::copy_n(row.begin() + static_cast<std::ptrdiff_t>((r * step + first) * width), width,
+                    out.begin() + static_cast<std::ptrdiff_t>((r * columns + column) * width));
+    }
+  }
+};
+
 /// Floats with 1 added.
 store::Computed plus_one(ReadFunction read, DType from) {
   store::Computed source;
@@ -155,11 +205,6 @@ store::Computed blocks_of(ReadFunction read, DType from, const BlockFormat& form
     if (!encode_blocks(format, numbers, out)) overflow.note(name);
   };
   return source;
-}
-
-/// Matrices that llama.cpp keeps in float.
-bool is_kept_in_float(std::string_view own) {
-  return own == "position_embd.weight" || own == "token_types.weight";
 }
 
 /// The blocks for rows of `columns` elements: the wanted ones, else Q8_0, whose blocks are shorter;
@@ -264,8 +309,26 @@ struct LlamaCppModel::State {
   void add_angles();
   void add_factors(std::string_view name, const std::vector<double>& factors);
   void add_tokenizer(std::vector<std::string>& notes);
-  void map_names();
-  void add_tensor(const store::TensorInfo& info, OtherTypes& others);
+  /// A tensor of the file.
+  struct OwnTensor {
+    std::string name;
+    const store::GgufTensorName* row = nullptr;
+    std::vector<const store::TensorInfo*> infos;  ///< what it is made of: one, or all experts
+    bool second = false;                          ///< of the two that transformers joins
+  };
+  /// Its values as they lie in the file, in the type that the checkpoint has.
+  struct OwnValues {
+    ReadFunction read;
+    Shape shape;
+    bool as_stored = false;  ///< they are those of the one info
+  };
+
+  std::vector<OwnTensor> own_tensors();
+  const store::TensorInfo* find_tensor(const std::string& name) const;
+  OwnValues values_of(const OwnTensor& tensor);
+  OwnValues stacked_values(const OwnTensor& tensor) const;
+  OwnValues turned_values(const OwnTensor& tensor) const;
+  void add_tensor(const OwnTensor& tensor, OtherTypes& others);
 
   const store::Checkpoint& checkpoint;
   const store::ModelConfig& config;
@@ -273,8 +336,6 @@ struct LlamaCppModel::State {
   const GgufArchitecture& architecture;
   Opened opened;
   std::vector<store::TypedValue> typed;
-  std::map<const store::TensorInfo*, std::pair<std::string, const store::GgufTensorName*>>
-      own_names;
   std::shared_ptr<store::UnpackedTensor> unpacked = std::make_shared<store::UnpackedTensor>();
   Overflow overflow;
   store::OutputWeights weights;
@@ -285,9 +346,7 @@ void LlamaCppModel::State::add_sizes() {
   const model::Design& design = opened.found.design;
   const bool plain_heads = design.head_size * design.num_attention_heads == design.hidden_size;
   const bool says_heads =
-      has_key("attention.key_length") &&
-      (!plain_heads || architecture.name == "llama" || architecture.name == "phi3" ||
-       architecture.name == "qwen3" || architecture.name.starts_with("gemma"));
+      has_key("attention.key_length") && (!plain_heads || architecture.says_head_size);
   Index window = 0;
   for (const model::LayerDesign& layer : design.layers)
     if (layer.window) window = std::max(window, *layer.window + 1);
@@ -308,6 +367,13 @@ void LlamaCppModel::State::add_sizes() {
   if (window > 0 && has_key("attention.sliding_window")) add("attention.sliding_window", window);
   if (design.score_cap > 0) add("attn_logit_softcapping", design.score_cap);
   if (design.head.logit_cap > 0) add("final_logit_softcapping", design.head.logit_cap);
+  if (!design.experts) return;
+  add("expert_count", design.experts->count);
+  add("expert_used_count", design.experts->per_token);
+  if (has_key("expert_feed_forward_length") || architecture.says_expert_size)
+    add("expert_feed_forward_length", design.experts->intermediate_size);
+  if (design.experts->shared_intermediate_size > 0)
+    add("expert_shared_feed_forward_length", design.experts->shared_intermediate_size);
 }
 
 void LlamaCppModel::State::add_factors(std::string_view name, const std::vector<double>& factors) {
@@ -328,8 +394,7 @@ void LlamaCppModel::State::add_angles() {
   if (!has_key("rope.freq_base") || design.layers.empty()) return;
   const model::FamilyConfig keys(opened.config);
   const auto rope = angles_of(keys);
-  const double usual = architecture.name == "gemma3" ? 1e6 : 1e4;
-  double theta = keys.positive("rope_theta", usual);
+  double theta = keys.positive("rope_theta", architecture.usual_angle_base);
   if (rope) theta = rope->positive("rope_theta", theta);
   add("rope.freq_base", theta);
   // Of a layer that reads everything: windows may have angles of their own.
@@ -337,8 +402,7 @@ void LlamaCppModel::State::add_angles() {
   const model::RotaryDesign& rotary =
       (full == design.layers.end() ? design.layers.front() : *full).rotary;
   const auto size = static_cast<Index>(2 * rotary.frequencies.size());
-  if (architecture.name == "llama" || architecture.name == "phi3" || size != design.head_size)
-    add("rope.dimension_count", size);
+  if (architecture.says_rotated_size || size != design.head_size) add("rope.dimension_count", size);
   if (!rope) return;
   const std::string kind = rope->text("rope_type", rope->text("type", "default"));
   if (kind == "default") return;
@@ -355,6 +419,8 @@ void LlamaCppModel::State::add_angles() {
           rope->size({"original_max_position_embeddings"}, 1));
     if (rope->has("attention_factor"))
       add("rope.scaling.attn_factor", rope->positive("attention_factor", 1));
+    for (const std::string name : {"beta_fast", "beta_slow"})
+      if (rope->has(name)) add("rope.scaling.yarn_" + name, rope->positive(name, 1));
     return;
   }
   const std::vector<double> plain = kernel::rotary_frequencies(theta, size);
@@ -408,83 +474,154 @@ void LlamaCppModel::State::add_tokenizer(std::vector<std::string>& notes) {
   std::ranges::move(store::gguf_tokenizer_metadata(vocabulary), std::back_inserter(typed));
 }
 
-/// Finds what llama.cpp calls every tensor of the model.
-void LlamaCppModel::State::map_names() {
-  const auto note = [&](const std::string& name, std::string own,
-                        const store::GgufTensorName& row) {
-    // Exports may lack the prefix of the base model.
-    const std::string& prefix = opened.plan.prefix;
-    const bool short_too = !prefix.empty() && name.starts_with(prefix);
-    const store::TensorInfo* info = opened.names.find(name);
-    if (info == nullptr && short_too) info = opened.names.find(name.substr(prefix.size()));
-    if (info != nullptr) own_names.emplace(info, std::pair(std::move(own), &row));
-  };
+/// The tensor that transformers calls `name`; nullptr if there is none.
+const store::TensorInfo* LlamaCppModel::State::find_tensor(const std::string& name) const {
+  // Exports may lack the prefix of the base model.
+  const std::string& prefix = opened.plan.prefix;
+  const store::TensorInfo* info = opened.names.find(name);
+  const bool short_too = !prefix.empty() && name.starts_with(prefix);
+  return info == nullptr && short_too ? opened.names.find(name.substr(prefix.size())) : info;
+}
+
+/// What every tensor of the model becomes, in the order of the checkpoint.
+std::vector<LlamaCppModel::State::OwnTensor> LlamaCppModel::State::own_tensors() {
+  std::map<const store::TensorInfo*, std::vector<OwnTensor>> by_first;
+  std::set<const store::TensorInfo*> used, named;
+  for (const model::TensorPlan& tensor : opened.found.tensors) used.insert(tensor.info);
+  const auto experts = static_cast<std::uint64_t>(
+      opened.found.design.experts ? opened.found.design.experts->count : 0);
   for (const store::GgufTensorName& row : architecture.tensors) {
     const bool of_layer = row.name.find("{l}") != std::string_view::npos;
-    const Index count = of_layer ? opened.found.design.num_hidden_layers : 1;
-    for (Index l = 0; l < count; ++l) {
+    const bool of_expert = row.name.find("{e}") != std::string_view::npos;
+    const Index layers = of_layer ? opened.found.design.num_hidden_layers : 1;
+    for (Index l = 0; l < layers; ++l) {
       const std::string layer = fmt::format("{}", l);
-      note(store::gguf_with_layer(row.name, layer), store::gguf_with_layer(row.own, layer), row);
+      OwnTensor own{store::gguf_with_layer(row.own, layer), &row, {}, false};
+      own.second = &row != architecture.tensors.data() && (&row)[-1].name == row.name;
+      for (std::uint64_t e = 0; e < (of_expert ? experts : 1); ++e) {
+        const auto* info =
+            find_tensor(store::gguf_with_expert(store::gguf_with_layer(row.name, layer), e));
+        if (info == nullptr || !used.contains(info)) continue;
+        own.infos.push_back(info);
+        named.insert(info);
+      }
+      if (!own.infos.empty()) by_first[own.infos.front()].push_back(std::move(own));
     }
   }
   for (const model::TensorPlan& tensor : opened.found.tensors) {
-    if (own_names.contains(tensor.info)) continue;
+    if (named.contains(tensor.info)) continue;
     throw InputError(config.path(),
                      fmt::format("tensor '{}' has no name in llama.cpp's architecture {} ({} keep "
                                  "writes a container)",
                                  escape(tensor.info->name), architecture.name, field("names")));
   }
+  std::vector<OwnTensor> all;
+  for (const store::TensorInfo& info : checkpoint.tensors())
+    if (const auto found = by_first.find(&info); found != by_first.end())
+      std::ranges::move(found->second, std::back_inserter(all));
+  return all;
 }
 
-void LlamaCppModel::State::add_tensor(const store::TensorInfo& info, OtherTypes& others) {
-  const auto& [own, row] = own_names.at(&info);
-  if (own == "output.weight" && opened.found.design.head.tied) return;
+LlamaCppModel::State::OwnValues LlamaCppModel::State::stacked_values(
+    const OwnTensor& tensor) const {
+  const store::TensorInfo& first = *tensor.infos.front();
+  std::vector<ReadFunction> experts;
+  for (const store::TensorInfo* info : tensor.infos) {
+    if (info->dtype != first.dtype)
+      throw InputError(checkpoint.path(),
+                       fmt::format("tensor '{}' is {}, expected {} as '{}': experts of one layer "
+                                   "have one type",
+                                   escape(info->name), dtype_name(info->dtype),
+                                   dtype_name(first.dtype), escape(first.name)));
+    experts.push_back(plain_values(checkpoint, *info));
+  }
+  OwnValues made{stacked(std::move(experts), first.bytes()), first.shape};
+  made.shape.insert(made.shape.begin(), tensor.infos.size());
+  return made;
+}
+
+LlamaCppModel::State::OwnValues LlamaCppModel::State::turned_values(const OwnTensor& tensor) const {
+  const store::TensorInfo& info = *tensor.infos.front();
+  const std::uint64_t step = tensor.row->change == GgufChange::kTurnedOfTwo ? 2 : 1;
+  const bool matrix = info.shape.size() == 3;
+  TurnedOutputs turned{
+      .checkpoint = checkpoint,
+      .info = info,
+      .rows = info.shape.back() / step,
+      .columns = matrix ? info.shape[1] : 1,
+      .step = step,
+      .first = tensor.second ? 1U : 0U,
+      .last = unpacked,
+      .owners = std::make_shared<const std::vector<char>>(info.shape[0]),
+  };
+  OwnValues made{turned.function(), {info.shape[0], turned.rows}};
+  if (matrix) made.shape.push_back(turned.columns);
+  return made;
+}
+
+LlamaCppModel::State::OwnValues LlamaCppModel::State::values_of(const OwnTensor& tensor) {
+  const store::TensorInfo& info = *tensor.infos.front();
+  const GgufChange change = tensor.row->change;
+  if (tensor.row->name.find("{e}") != std::string_view::npos) return stacked_values(tensor);
+  if (change == GgufChange::kTurned || change == GgufChange::kTurnedOfTwo)
+    return turned_values(tensor);
+  OwnValues made{nullptr, info.shape, change == GgufChange::kNone || change == GgufChange::kVector};
+  const bool turned =
+      opened.names.is_transposed(info) !=
+      (info.shape.size() == 2 && architecture.transposes && tensor.name.starts_with("blk."));
+  if (turned) std::swap(made.shape[0], made.shape[1]);
+  made.as_stored = made.as_stored && !turned;
+  made.read =
+      turned ? transposed_values(checkpoint, info, unpacked) : plain_values(checkpoint, info);
+  const bool query = change == GgufChange::kQueryRows;
+  if (query || change == GgufChange::kKeyRows) {
+    const model::Design& design = opened.found.design;
+    const auto heads =
+        static_cast<std::uint64_t>(query ? design.num_attention_heads : design.num_key_value_heads);
+    const std::uint64_t rows = made.shape[0];
+    made.read = paired_rows(std::move(made.read), rows / heads, info.bytes() / rows);
+  }
+  if (change == GgufChange::kVector && made.shape.size() == 2 && made.shape[0] == 1)
+    made.shape.erase(made.shape.begin());
+  return made;
+}
+
+void LlamaCppModel::State::add_tensor(const OwnTensor& own, OtherTypes& others) {
+  const store::TensorInfo& info = *own.infos.front();
+  if (own.name == "output.weight" && opened.found.design.head.tied) return;
   if (!is_float(info.dtype) || dtype_bits(info.dtype) < 16)
     throw InputError(checkpoint.path(),
                      fmt::format("tensor '{}' is {}, expected F32, F16, BF16 or F64",
                                  escape(info.name), dtype_name(info.dtype)));
-  const bool matrix = info.shape.size() == 2;
-  const bool turned = opened.names.is_transposed(info) !=
-                      (matrix && architecture.transposes && own.starts_with("blk."));
-  Shape shape = info.shape;
-  if (turned) std::swap(shape[0], shape[1]);
-  ReadFunction read =
-      turned ? transposed_values(checkpoint, info, unpacked) : plain_values(checkpoint, info);
-  const bool query = row->change == GgufChange::kQueryRows;
-  if (query || row->change == GgufChange::kKeyRows) {
-    const model::Design& design = opened.found.design;
-    const auto heads =
-        static_cast<std::uint64_t>(query ? design.num_attention_heads : design.num_key_value_heads);
-    read = paired_rows(std::move(read), shape[0] / heads, info.bytes() / shape[0]);
-  }
-  const bool in_float = !matrix || is_kept_in_float(own);
-  std::optional<DType> wanted = in_float ? DType::kF32 : values.dtype;
-  if (!in_float && values.blocks != nullptr) {
-    const BlockFormat* blocks = fitting_blocks(*values.blocks, shape[1]);
-    if (blocks != values.blocks) others.add(own, blocks != nullptr);
+  OwnValues made = values_of(own);
+  const bool matrix = store::is_gguf_matrix(own.name, made.shape.size());
+  std::optional<DType> wanted = matrix ? values.dtype : DType::kF32;
+  if (matrix && values.blocks != nullptr) {
+    const BlockFormat* blocks = fitting_blocks(*values.blocks, made.shape.back());
+    if (blocks != values.blocks) others.add(own.name, blocks != nullptr);
     if (blocks != nullptr) {
       const std::string after = weights.tensors.empty() ? "" : weights.tensors.back().info.name;
-      weights.opaque.push_back(opaque_of(
-          own, shape, *blocks,
-          blocks_of(std::move(read), info.dtype, *blocks, info.name, checkpoint.path(), overflow),
-          after));
+      weights.opaque.push_back(opaque_of(own.name, made.shape, *blocks,
+                                         blocks_of(std::move(made.read), info.dtype, *blocks,
+                                                   info.name, checkpoint.path(), overflow),
+                                         after));
       ++converted;
       return;
     }
     wanted = DType::kF16;
   }
   store::OutputTensor tensor;
-  tensor.info.name = own;
+  tensor.info.name = own.name;
   tensor.info.dtype = wanted.value_or(info.dtype);
-  tensor.info.shape = shape;
-  tensor.info.end = element_count(shape).value_or(0) * dtype_bits(tensor.info.dtype) / 8;
-  if (row->change == GgufChange::kPlusOne) {
-    tensor.source = plus_one(std::move(read), info.dtype);
+  tensor.info.shape = made.shape;
+  tensor.info.end = element_count(made.shape).value_or(0) * dtype_bits(tensor.info.dtype) / 8;
+  if (own.row->change == GgufChange::kPlusOne) {
+    tensor.source = plus_one(std::move(made.read), info.dtype);
   } else if (tensor.info.dtype != info.dtype) {
-    tensor.source = converted_values(std::move(read), info.dtype, tensor.info.dtype,
+    tensor.source = converted_values(std::move(made.read), info.dtype, tensor.info.dtype,
                                      values.overflow, info.name, overflow);
-  } else if (turned || row->change != GgufChange::kNone) {
-    tensor.source = store::Computed{std::move(read)};
+  } else if (!made.as_stored || info.reader != nullptr) {
+    tensor.source = store::Computed{std::move(made.read)};
   } else {
     tensor.source = store::source_of(checkpoint.files()[info.file].file, info);
   }
@@ -501,7 +638,7 @@ LlamaCppModel::~LlamaCppModel() = default;
 store::OutputWeights LlamaCppModel::weights(std::vector<std::string>& notes) {
   State& s = *state_;
   s.weights.writer = "gguf";
-  s.map_names();
+  const std::vector<State::OwnTensor> tensors = s.own_tensors();
   s.typed.push_back(
       store::make_gguf_text(store::kGgufArchitecture, std::string(s.architecture.name)));
   const std::string name = base_name(s.checkpoint.folder());
@@ -518,11 +655,8 @@ store::OutputWeights LlamaCppModel::weights(std::vector<std::string>& notes) {
   s.add_sizes();
   s.add_angles();
   s.add_tokenizer(notes);
-  std::set<const store::TensorInfo*> used;
-  for (const model::TensorPlan& tensor : s.opened.found.tensors) used.insert(tensor.info);
   OtherTypes others;
-  for (const store::TensorInfo& info : s.checkpoint.tensors())
-    if (used.contains(&info)) s.add_tensor(info, others);
+  for (const State::OwnTensor& tensor : tensors) s.add_tensor(tensor, others);
   if (s.values.blocks != nullptr) others.tell(*s.values.blocks, notes);
   for (const std::string& unused : s.opened.found.unused)
     notes.push_back(fmt::format("'{}' is no part of the model and is left out", escape(unused)));
@@ -554,11 +688,8 @@ void LlamaCppModel::verify(const std::string& path) const {
         fmt::format("this model: {}", why->starts_with(place) ? why->substr(place.size()) : *why));
   }
   const model::Design& own = s.opened.found.design;
-  for (const std::string& unused : opened->found.unused) {
-    // Factors of angles are read as a part of the config.
-    if (!unused.starts_with("rope_"))
-      refuse(fmt::format("that the model has '{}'", escape(unused)));
-  }
+  for (const std::string& unused : opened->found.unused)
+    refuse(fmt::format("that the model has '{}'", escape(unused)));
   if (alike(own, opened->found.design)) return;
   // Whose value makes a difference to what the file says?
   std::vector<std::string> keys;
@@ -595,9 +726,9 @@ std::uint64_t quantise_llama_cpp(const store::Checkpoint& checkpoint, const Bloc
   std::vector<store::OutputTensor> kept;
   for (store::OutputTensor& tensor : weights.tensors) {
     const store::TensorInfo& info = *checkpoint.find(tensor.info.name);
-    const bool matrix = info.shape.size() == 2 && is_float(info.dtype) &&
-                        dtype_bits(info.dtype) >= 16 && !is_kept_in_float(info.name);
-    const BlockFormat* own = matrix ? fitting_blocks(blocks, info.shape[1]) : nullptr;
+    const bool matrix = store::is_gguf_matrix(info.name, info.shape.size()) &&
+                        is_float(info.dtype) && dtype_bits(info.dtype) >= 16;
+    const BlockFormat* own = matrix ? fitting_blocks(blocks, info.shape.back()) : nullptr;
     if (matrix && own != &blocks) others.add(info.name, own != nullptr);
     if (own == nullptr) {
       if (matrix && info.dtype != DType::kF16) {
