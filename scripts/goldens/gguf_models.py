@@ -2,7 +2,7 @@
 """Writes tests/data/gguf_model: small models in llama.cpp's layout, and what transformers computes of the same weights.
 
   NAME.gguf            as llama.cpp's converter lays them out: names, permuted rows of Llama, norms plus one of Gemma
-  NAME.logits.safetensors   ids and logits (float64, stored in float32) of the model with the numbers that the file has,
+  NAME.logits.safetensors   ids and logits (of encoders types and last states; float64, stored in float32) of the model with the numbers that the file has,
                             dequantised by the package gguf where they are quantised
   split/*.gguf         the file llama.gguf as the package gguf splits it
   encoded.safetensors  numbers, and the blocks that the package makes of them
@@ -12,6 +12,7 @@ With arguments: only those whose names begin with one of them. Run with HF_HUB_O
 Versions: torch 2.15.0, transformers 5.24.0, gguf 0.19.0.
 """
 import pathlib
+import re
 import sys
 
 import gguf
@@ -40,6 +41,13 @@ MIXTURE = LAYER | {"mlp.gate": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_ga
                    "mlp.shared_expert.down_proj": "ffn_down_shexp"}
 GPT_OSS_LAYER = MIXTURE | {"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp", "self_attn": "attn_sinks"}
 EXPERTS = dict(num_experts=5, num_local_experts=5, num_experts_per_tok=2)
+ENCODER = dict(vocab_size=45, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32, max_position_embeddings=40)
+BERT_LAYER = {"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
+              "attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
+              "intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm"}
+NOMIC_LAYER = {"self_attn.qkv_proj": "attn_qkv", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "attn_output_norm",
+               "mlp.up_proj": "ffn_up", "mlp.gate_proj": "ffn_gate", "mlp.down_proj": "ffn_down",
+               "post_mlp_layernorm": "layer_output_norm"}
 GPT2_LAYER = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
               "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -72,6 +80,9 @@ CASES = [
         rope_type="yarn", rope_theta=700.0, factor=4.0, original_max_position_embeddings=10, beta_fast=32.0, beta_slow=1.0,
         truncate=False)), "gpt-oss", GPT_OSS_LAYER, "F32"),
     ("gpt-oss-mxfp4", tr.GptOssForCausalLM, LLAMA | EXPERTS | dict(head_dim=8, sliding_window=4), "gpt-oss", GPT_OSS_LAYER, "MXFP4"),
+    ("bert", tr.BertModel, ENCODER, "bert", BERT_LAYER, "F32"),
+    ("bert-q8_0", tr.BertModel, ENCODER | dict(type_vocab_size=3), "bert", BERT_LAYER, "Q8_0"),
+    ("nomic-bert", tr.NomicBertModel, ENCODER, "nomic-bert", NOMIC_LAYER, "F16"),
     ("gpt2", tr.GPT2LMHeadModel, dict(vocab_size=45, n_positions=40, n_embd=32, n_layer=2, n_head=4, bos_token_id=1,
                                       eos_token_id=1), "gpt2", GPT2_LAYER, "F32"),
 ] + [(f"llama-{kind.lower()}", tr.LlamaForCausalLM, LLAMA, "llama", LAYER, kind)
@@ -81,13 +92,16 @@ BLOCKS = ["IQ4_NL", "IQ4_XS", "MXFP4", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "
 
 def own_name(name, layers):
     ends = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "transformer.wte": "token_embd",
-            "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
+            "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm",
+            "embeddings.word_embeddings": "token_embd", "embeddings.position_embeddings": "position_embd",
+            "embeddings.token_type_embeddings": "token_types", "embeddings.LayerNorm": "token_embd_norm"}
     stem, _, what = name.rpartition(".")
     if what == "sinks":
         what = "weight"
     if stem in ends:
         return f"{ends[stem]}.{what}"
-    stem = stem.removeprefix("model.layers.").removeprefix("transformer.h.")
+    for prefix in ("model.layers.", "transformer.h.", "encoder.layer.", "layers."):
+        stem = stem.removeprefix(prefix)
     layer, _, stem = stem.partition(".")
     return f"blk.{layer}.{layers[stem]}.{what}"
 
@@ -159,6 +173,14 @@ def write_config(writer, config, architecture, model):
         writer.add_feed_forward_length(4 * config.n_embd)
         return writer.add_layer_norm_eps(config.layer_norm_epsilon)
     writer.add_feed_forward_length(config.intermediate_size)
+    if architecture in ("bert", "nomic-bert"):
+        writer.add_layer_norm_eps(config.layer_norm_eps)
+        writer.add_causal_attention(False)
+        writer.add_pooling_type(gguf.PoolingType.MEAN)
+        writer.add_token_type_count(config.type_vocab_size)
+        if architecture == "nomic-bert":
+            writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        return None
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_vocab_size(config.vocab_size)
     if architecture == "starcoder2":
@@ -210,7 +232,7 @@ def write_config(writer, config, architecture, model):
 def store(writer, own, values, kind):
     """Adds a tensor, and returns the numbers that the file has of it."""
     values = np.ascontiguousarray(values, np.float32)
-    in_float = values.ndim < 2 or not own.endswith(".weight") or own.startswith("position_embd") or ".ffn_gate_inp." in own
+    in_float = values.ndim < 2 or not own.endswith(".weight") or own.startswith(("position_embd", "token_types")) or ".ffn_gate_inp." in own
     if in_float or kind == "F32":
         writer.add_tensor(own, values)
         return values
@@ -231,13 +253,22 @@ def make(name, model_class, fields, architecture, layers, kind):
     write_config(writer, config, architecture, model)
     state = model.state_dict()
     tied = getattr(config, "tie_word_embeddings", False)
-    for hf, tensor in state.items():
+    for hf, tensor in list(state.items()):
+        if hf.startswith("pooler."):  # as llama.cpp's converter does
+            continue
         if hf == "lm_head.weight" and tied:
             continue
         values = tensor.numpy()
         if ".experts." in hf:
             for own, part in experts_of(hf, values, architecture):
                 part[...] = store(writer, own, part, kind)
+            continue
+        if architecture == "nomic-bert" and re.search("[qkv]_proj", hf):
+            if "q_proj" in hf:
+                names = [hf.replace("q_proj", f"{part}_proj") for part in "qkv"]
+                joined = store(writer, own_name(hf.replace("q_proj", "qkv_proj"), layers),
+                               np.concatenate([state[name].numpy() for name in names]), kind)
+                state |= {name: torch.tensor(part.copy()) for name, part in zip(names, np.split(joined, 3))}
             continue
         own = own_name(hf, layers)
         if own.endswith("ffn_gate_inp_shexp.weight"):
@@ -263,7 +294,7 @@ def make(name, model_class, fields, architecture, layers, kind):
         if transposed:
             values = values.T
         state[hf] = torch.tensor(np.ascontiguousarray(values))
-    if tied:
+    if tied and "lm_head.weight" in state:
         state["lm_head.weight"] = state[next(iter(state))]
     model.load_state_dict(state)
     writer.write_header_to_file()
@@ -272,6 +303,14 @@ def make(name, model_class, fields, architecture, layers, kind):
     writer.close()
     model = model.double()
     ids = [i % config.vocab_size for i in IDS]
+    if architecture in ("bert", "nomic-bert"):
+        types = [i % config.type_vocab_size for i in range(len(ids))]
+        with torch.no_grad(), runs.doubled():
+            states = model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0].numpy()
+        safetensors.numpy.save_file({"ids": np.array(ids, np.int32), "types": np.array(types, np.int32),
+                                     "states": states.astype(np.float32)}, OUT / f"{name}.logits.safetensors")
+        print(name, (OUT / f"{name}.gguf").stat().st_size, f"largest state {abs(states).max():.3g}", flush=True)
+        return
     with torch.no_grad(), runs.doubled():
         logits = model(torch.tensor([ids])).logits[0].numpy()
     assert np.isfinite(logits).all()

@@ -50,7 +50,7 @@ row() {
   while read -r family model kind file; do row "$family" "$model" "$kind" "$file"; done <<'LIST'
 albert albert mlm
 bart ../encoder_decoder/bart pairs
-bert bert mlm
+bert bert mlm bert
 big_bird big_bird mlm
 bloom bloom clm
 cohere cohere clm
@@ -79,7 +79,7 @@ modernbert modernbert mlm
 mpnet mpnet mlm
 mpt mpt clm
 neobert neobert mlm
-nomic_bert nomic_bert mlm
+nomic_bert nomic_bert mlm nomic-bert
 olmo olmo2 clm olmo2
 olmo:olmoe olmoe clm olmoe
 opt opt clm

@@ -26,23 +26,33 @@ std::vector<Number> read_all(const store::Checkpoint& checkpoint, const std::str
 }
 
 /// Compares the logits that the model at `path` computes of the tensor `ids` of `golden` in float64
-/// with its tensor `logits`.
+/// with its tensor `logits`; where it has none, the last hidden states with its `states`, those of
+/// its token `types`.
 inline void check_golden_logits(const std::string& path, const store::Checkpoint& golden) {
   /// All logits of a run, row by row.
   class Logits final : public model::Observer {
    public:
+    void last_states(Index sequence, Index first, MatrixView<const double> x) override {
+      logits(sequence, first, x);
+    }
     void logits(Index /*sequence*/, Index /*first*/, MatrixView<const double> x) override {
       for (Index i = 0; i < x.rows; ++i)
         numbers.insert(numbers.end(), x.row(i), x.row(i) + x.columns);
     }
     std::vector<double> numbers;
   };
-  const auto expected = read_all<float>(golden, "logits");
+  const bool states = golden.find("logits") == nullptr;
+  const auto expected = read_all<float>(golden, states ? "states" : "logits");
   const auto model = model::open_model(path, {.precision = kernel::Precision::kF64});
   model::Batch batch;
   batch.add(read_all<std::int32_t>(golden, "ids"));
   model::Request request;
-  request.logits = request.all_rows = true;
+  if (states) {
+    const auto types = read_all<std::int32_t>(golden, "types");
+    batch.segments.assign(types.begin(), types.end());
+  }
+  request.all_rows = true;
+  (states ? request.last_states : request.logits) = true;
   Logits found;
   model->run(batch, request, &found);
   REQUIRE(found.numbers.size() == expected.size());

@@ -104,6 +104,62 @@ TEST_CASE("byte-level BPE is read as the classes of GPT-2 and Qwen2 read it") {
   }
 }
 
+/// As the converter of llama.cpp writes BERT's vocab.txt.
+GgufVocabulary words() {
+  GgufVocabulary vocabulary;
+  vocabulary.model = "bert";
+  const std::string text = read_class_file("vocab.txt");
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    const auto id = static_cast<TokenId>(vocabulary.tokens.size());
+    bool special = false;
+    for (const auto& [role, token] : {std::pair("unk", "[UNK]"),
+                                      {"sep", "[SEP]"},
+                                      {"pad", "[PAD]"},
+                                      {"cls", "[CLS]"},
+                                      {"mask", "[MASK]"}}) {
+      if (line != token) continue;
+      vocabulary.roles.emplace_back(role, id);
+      special = true;
+    }
+    const bool inner = line.starts_with("##");
+    vocabulary.tokens.push_back(special ? line : inner ? line.substr(2) : "\u2581" + line);
+    vocabulary.types.push_back(special ? 3 : 1);
+  }
+  return vocabulary;
+}
+
+TEST_CASE("WordPiece is read as BERT's class reads it, and written back") {
+  test::TempFolder folder;
+  test::write_file(folder / "vocab.txt", read_class_file("vocab.txt"));
+  const std::string settings = folder / "tokenizer_config.json";
+  test::write_file(settings, R"({"tokenizer_class": "BertTokenizer"})");
+  const Tokenizer bert = Tokenizer::open(folder.path());
+  const GgufVocabulary first = words();
+  check_alike(Tokenizer(read_gguf_vocabulary(first, "model.gguf")), bert);
+  GgufVocabulary made = make_gguf_vocabulary(bert, folder.path());
+  CHECK(made.model == "bert");
+  CHECK(made.tokens == first.tokens);
+  CHECK(made.types == first.types);
+  std::ranges::sort(made.roles);
+  GgufVocabulary sorted = first;
+  std::ranges::sort(sorted.roles);
+  CHECK(made.roles == sorted.roles);
+  // llama.cpp lowers the case of every text.
+  test::write_file(settings, R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false})");
+  const Tokenizer cased = Tokenizer::open(folder.path());
+  CHECK(test::message_of([&] {
+          make_gguf_vocabulary(cased, folder.path());
+        }).find("do not describe this tokenizer") != std::string::npos);
+  GgufVocabulary odd = first;
+  odd.tokens.back() = "a\nb";
+  CHECK(test::message_of([&] {
+          read_gguf_vocabulary(odd, "m.gguf");
+        }).find("expected a line of text") != std::string::npos);
+}
+
 TEST_CASE("the files of a vocabulary give its ids") {
   GgufVocabulary gemma = vocabulary_of(read_spiece_model(read_class_file("gemma.model"), "g"));
   gemma.add_space_prefix = false;
@@ -111,7 +167,7 @@ TEST_CASE("the files of a vocabulary give its ids") {
   begins.roles.emplace_back("bos", begins.roles.front().second);
   for (const GgufVocabulary& vocabulary :
        {vocabulary_of(read_spiece_model(read_class_file("llama.model"), "l")), gemma,
-        byte_pairs("gpt-2"), byte_pairs("starcoder"), begins}) {
+        byte_pairs("gpt-2"), byte_pairs("starcoder"), begins, words()}) {
     CAPTURE(vocabulary.model);
     CAPTURE(vocabulary.pre);
     test::TempFolder folder;
@@ -177,8 +233,8 @@ TEST_CASE("tokenizers that no metadata describe are refused") {
     return test::message_of(
         [&] { make_gguf_vocabulary(Tokenizer::open(folder.path()), folder.path()); });
   };
-  const std::string bert = R"({"tokenizer_class": "BertTokenizer"})";
-  CHECK(message("vocab.txt", read_class_file("vocab.txt"), bert)
+  const std::string mpnet = R"({"tokenizer_class": "MPNetTokenizer"})";
+  CHECK(message("vocab.txt", read_class_file("vocab.txt"), mpnet)
             .find("do not describe this tokenizer") != std::string::npos);
   // A step that llama.cpp does not have.
   test::TempFolder folder;
@@ -203,7 +259,7 @@ TEST_CASE("vocabularies that are not read are refused by name") {
   CHECK(message(bad).starts_with("m.gguf: tokenizer.ggml.pre is \"default\", expected "));
   bad = good;
   bad.model = "rwkv";
-  CHECK(message(bad) == "m.gguf: tokenizer.ggml.model is \"rwkv\", expected llama or gpt2");
+  CHECK(message(bad) == "m.gguf: tokenizer.ggml.model is \"rwkv\", expected llama, gpt2 or bert");
   bad = good;
   bad.types.pop_back();
   CHECK(message(bad).find("types of tokens, expected one for each of") != std::string::npos);

@@ -153,6 +153,33 @@ constexpr GgufTensorName kGpt2[] = {
     {"blk.{l}.ffn_up.bias", "transformer.h.{l}.mlp.c_fc.bias"},
     {"blk.{l}.ffn_down.weight", "transformer.h.{l}.mlp.c_proj.weight"},
     {"blk.{l}.ffn_down.bias", "transformer.h.{l}.mlp.c_proj.bias"}};
+#define MASQUE_GGUF_BOTH(OWN, NAME) \
+  {OWN ".weight", NAME ".weight"}, { OWN ".bias", NAME ".bias" }
+constexpr GgufTensorName kBert[] = {
+    {"token_embd.weight", "embeddings.word_embeddings.weight"},
+    {"position_embd.weight", "embeddings.position_embeddings.weight"},
+    {"token_types.weight", "embeddings.token_type_embeddings.weight"},
+    MASQUE_GGUF_BOTH("token_embd_norm", "embeddings.LayerNorm"),
+    MASQUE_GGUF_BOTH("blk.{l}.attn_q", "encoder.layer.{l}.attention.self.query"),
+    MASQUE_GGUF_BOTH("blk.{l}.attn_k", "encoder.layer.{l}.attention.self.key"),
+    MASQUE_GGUF_BOTH("blk.{l}.attn_v", "encoder.layer.{l}.attention.self.value"),
+    MASQUE_GGUF_BOTH("blk.{l}.attn_output", "encoder.layer.{l}.attention.output.dense"),
+    MASQUE_GGUF_BOTH("blk.{l}.attn_output_norm", "encoder.layer.{l}.attention.output.LayerNorm"),
+    MASQUE_GGUF_BOTH("blk.{l}.ffn_up", "encoder.layer.{l}.intermediate.dense"),
+    MASQUE_GGUF_BOTH("blk.{l}.ffn_down", "encoder.layer.{l}.output.dense"),
+    MASQUE_GGUF_BOTH("blk.{l}.layer_output_norm", "encoder.layer.{l}.output.LayerNorm")};
+constexpr GgufTensorName kNomicBert[] = {
+    {"token_embd.weight", "embeddings.word_embeddings.weight"},
+    {"token_types.weight", "embeddings.token_type_embeddings.weight"},
+    MASQUE_GGUF_BOTH("token_embd_norm", "emb_ln"),
+    {"blk.{l}.attn_qkv.weight", "encoder.layers.{l}.attn.Wqkv.weight"},
+    {"blk.{l}.attn_output.weight", "encoder.layers.{l}.attn.out_proj.weight"},
+    MASQUE_GGUF_BOTH("blk.{l}.attn_output_norm", "encoder.layers.{l}.norm1"),
+    {"blk.{l}.ffn_up.weight", "encoder.layers.{l}.mlp.fc11.weight"},
+    {"blk.{l}.ffn_gate.weight", "encoder.layers.{l}.mlp.fc12.weight"},
+    {"blk.{l}.ffn_down.weight", "encoder.layers.{l}.mlp.fc2.weight"},
+    MASQUE_GGUF_BOTH("blk.{l}.layer_output_norm", "encoder.layers.{l}.norm2")};
+#undef MASQUE_GGUF_BOTH
 #undef MASQUE_GGUF_ENDS
 #undef MASQUE_GGUF_ATTENTION
 #undef MASQUE_GGUF_GATED
@@ -193,6 +220,17 @@ constexpr GgufConfigKey kSizes[] = {
     {"rope.freq_base", "rope_theta"},
     {"vocab_size", ""},  // the table says it
 };
+constexpr GgufConfigKey kEncoderSizes[] = {
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"block_count", "num_hidden_layers"},
+    {"feed_forward_length", "intermediate_size"},
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.layer_norm_epsilon", "layer_norm_eps"},
+    {"vocab_size", ""},
+    {"pooling_type", ""},  // how states become one vector, after the last of them
+};
+constexpr GgufConfigKey kNomicBertKeys[] = {{"rope.freq_base", "rope_theta"}};
 constexpr GgufConfigKey kGpt2Sizes[] = {
     {"context_length", "n_positions"},
     {"embedding_length", "n_embd"},
@@ -204,6 +242,12 @@ constexpr GgufConfigKey kGpt2Sizes[] = {
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
+    {.name = "bert",
+     .model_type = "bert",
+     .class_name = "BertModel",
+     .tensors = kBert,
+     .sizes = kEncoderSizes,
+     .encoder = true},
     {.name = "gemma",
      .model_type = "gemma",
      .class_name = "GemmaForCausalLM",
@@ -266,6 +310,14 @@ constexpr GgufArchitecture kArchitectures[] = {
      .says_head_size = true,
      .says_rotated_size = true,
      .usual_angle_base = 1e6},
+    {.name = "nomic-bert",
+     .model_type = "nomic_bert",
+     .class_name = "NomicBertModel",
+     .tensors = kNomicBert,
+     .sizes = kEncoderSizes,
+     .keys = kNomicBertKeys,
+     .encoder = true,
+     .usual_angle_base = 1000},
     {.name = "olmo2",
      .model_type = "olmo2",
      .class_name = "Olmo2ForCausalLM",

@@ -45,11 +45,13 @@ struct GgufArchitecture {
   /// Members of config.json whose value the architecture says: "name": value, …
   std::string_view fixed = {};
   std::string_view fixed_angles = {};  ///< the same, of rope_scaling
-  bool experts = false;                ///< its layers have experts: expert_count is above 0
-  bool tied = false;                   ///< what the class takes without tie_word_embeddings
-  bool transposes = false;             ///< matrices of layers have inputs as rows in transformers
-  bool says_head_size = false;         ///< written files have attention.key_length in any case
-  bool says_rotated_size = false;      ///< written files have rope.dimension_count in any case
+  bool encoder =
+      false;  ///< reads both sides and ends with hidden states: attention.causal is false
+  bool experts = false;            ///< its layers have experts: expert_count is above 0
+  bool tied = false;               ///< what the class takes without tie_word_embeddings
+  bool transposes = false;         ///< matrices of layers have inputs as rows in transformers
+  bool says_head_size = false;     ///< written files have attention.key_length in any case
+  bool says_rotated_size = false;  ///< written files have rope.dimension_count in any case
   /// Written files have expert_feed_forward_length where it is that of feed_forward_length, too.
   bool says_expert_size = false;
   double usual_angle_base = 10000;  ///< rope_theta of a config.json without one

@@ -34,6 +34,8 @@ constexpr std::string_view kOtherKeys =
     "rope.scaling.yarn_beta_fast rope.scaling.yarn_beta_slow attention.causal expert_count "
     "expert_used_count expert_feed_forward_length expert_shared_feed_forward_length";
 
+constexpr const char* kTokenTypes = "token_types.weight";
+
 /// The whole number that `checkpoint` has under `key` after the name of its `architecture`; nothing
 /// without the key. Throws InputError for another kind of value.
 std::optional<std::uint64_t> whole_of(const Checkpoint& checkpoint, std::string_view architecture,
@@ -76,6 +78,8 @@ class ConfigWriter {
     json_.member("vocab_size", rows_of(kGgufTokenTable));
     json_.member("tie_word_embeddings", !has("output.weight"));
     write_fixed(architecture_.fixed);
+    if (architecture_.encoder)
+      json_.member("type_vocab_size", has(kTokenTypes) ? rows_of(kTokenTypes) : 0);
     write_keys();
     write_heads();
     write_angles();
@@ -185,9 +189,13 @@ class ConfigWriter {
         value && static_cast<Index>(*value) != size)
       refuse(full("attention.value_length"), fmt::format("{}", *value),
              fmt::format("{}, the length of keys", size));
-    if (const TypedValue* causal = find("attention.causal");
-        causal != nullptr && causal->text != "true")
-      refuse(causal->key, causal->text, "true");
+    const TypedValue* causal = find("attention.causal");
+    const std::string_view expected = architecture_.encoder ? "false" : "true";
+    if (causal != nullptr && causal->text != expected) refuse(causal->key, causal->text, expected);
+    if (causal == nullptr && architecture_.encoder)
+      throw InputError(checkpoint_.path(), fmt::format("no {}, expected false: an encoder reads "
+                                                       "both sides of a token",
+                                                       full("attention.causal")));
     const auto rotated = whole("rope.dimension_count");
     if (rotated && static_cast<Index>(*rotated) != size) {
       if (architecture_.name != "phi3" || size == 0)

@@ -37,14 +37,14 @@ struct GgufLayout {
   float less = 0;               ///< what is subtracted
 };
 
-/// What reads `numbers` as F32, decoded, with the rows of heads as halves.
+/// What reads `numbers` as F32, decoded, as `layout` says: with the rows of heads as halves.
 std::shared_ptr<const TensorReader> decoded_reader(const GgufNumbers& numbers,
                                                    const GgufLayout& layout);
 
 /// Experts [experts, rows, columns] of a file.
 struct GgufExperts {
   const InputFile* file = nullptr;  ///< must outlive the readers
-  GgufNumbers numbers;
+  GgufNumbers numbers;              ///< expert by expert
 };
 
 /// What reads experts [experts, columns, rows · parts] as F32: those of `parts`, each [experts,

@@ -260,20 +260,32 @@ std::uint32_t file_type_of(const BlockFormat& blocks) {
 std::string written_blocks() { return or_list(encoded_formats()); }
 
 bool has_llama_cpp_architecture(const std::optional<store::ModelConfig>& config) {
-  return config && find_architecture(config->model_type()) != nullptr;
+  const GgufArchitecture* found = config ? find_architecture(config->model_type()) : nullptr;
+  if (found == nullptr || !found->encoder) return found != nullptr;
+  return config->architectures() == std::vector{std::string(found->class_name)};
 }
 
 struct LlamaCppModel::State {
   /// The family's plan and tensors of a checkpoint.
   struct Opened {
     Opened(const store::Checkpoint& checkpoint, const store::ModelConfig& as_config,
-           store::NamedTensors as_names)
+           store::NamedTensors as_names, bool encoder)
         // As it is in f32: Gemma's scale of embeddings is rounded to the type.
         : config(store::ModelConfig::parse(store::with_dtype(as_config, DType::kF32),
                                            as_config.path())),
           names(std::move(as_names)),
-          plan(model::read_plan(model::choose_family(config, ""), model::FamilyConfig(config))),
+          plan(plan_of(config, encoder)),
           found(model::find_tensors(plan, checkpoint, names)) {}
+
+    /// The plan of the model; without a head if it is an `encoder`.
+    static model::ModelPlan plan_of(const store::ModelConfig& config, bool encoder) {
+      model::ModelPlan plan =
+          model::read_plan(model::choose_family(config, ""), model::FamilyConfig(config));
+      if (!encoder) return plan;
+      plan.headless = true;
+      plan.heads.clear();
+      return plan;
+    }
 
     store::ModelConfig config;
     store::NamedTensors names;
@@ -287,7 +299,8 @@ struct LlamaCppModel::State {
         config(config_in),
         values(values_in),
         architecture(need_architecture(config_in)),
-        opened(checkpoint_in, config_in, store::NamedTensors(checkpoint_in, config_in)) {}
+        opened(checkpoint_in, config_in, store::NamedTensors(checkpoint_in, config_in),
+               architecture.encoder) {}
 
   std::string key(std::string_view own) const {
     return fmt::format("{}.{}", architecture.name, own);
@@ -324,7 +337,6 @@ struct LlamaCppModel::State {
   };
 
   std::vector<OwnTensor> own_tensors();
-  const store::TensorInfo* find_tensor(const std::string& name) const;
   OwnValues values_of(const OwnTensor& tensor);
   OwnValues stacked_values(const OwnTensor& tensor) const;
   OwnValues turned_values(const OwnTensor& tensor) const;
@@ -355,7 +367,7 @@ void LlamaCppModel::State::add_sizes() {
   add("block_count", design.num_hidden_layers);
   add("feed_forward_length", design.intermediate_size);
   add("attention.head_count", design.num_attention_heads);
-  add("attention.head_count_kv", design.num_key_value_heads);
+  if (!architecture.encoder) add("attention.head_count_kv", design.num_key_value_heads);
   add(has_key("attention.layer_norm_epsilon") ? "attention.layer_norm_epsilon"
                                               : "attention.layer_norm_rms_epsilon",
       design.norm.epsilon);
@@ -367,6 +379,11 @@ void LlamaCppModel::State::add_sizes() {
   if (window > 0 && has_key("attention.sliding_window")) add("attention.sliding_window", window);
   if (design.score_cap > 0) add("attn_logit_softcapping", design.score_cap);
   if (design.head.logit_cap > 0) add("final_logit_softcapping", design.head.logit_cap);
+  if (architecture.encoder) {
+    typed.push_back(store::make_gguf_bool(key("attention.causal"), false));
+    typed.push_back(store::make_gguf_uint32("tokenizer.ggml.token_type_count",
+                                            static_cast<std::uint32_t>(design.type_vocab_size)));
+  }
   if (!design.experts) return;
   add("expert_count", design.experts->count);
   add("expert_used_count", design.experts->per_token);
@@ -467,27 +484,28 @@ void LlamaCppModel::State::add_tokenizer(std::vector<std::string>& notes) {
                                          "rows of the table",
                                          vocabulary.tokens.size(), rows));
   for (std::size_t id = vocabulary.tokens.size(); id < rows; ++id) {
-    vocabulary.tokens.push_back(text::unused_gguf_token(id));
+    vocabulary.tokens.push_back(
+        text::gguf_token(vocabulary.model, text::unused_gguf_token(id), text::PieceType::kUnused));
     vocabulary.types.push_back(static_cast<int>(text::PieceType::kUnused));
     if (!vocabulary.scores.empty()) vocabulary.scores.push_back(0);
   }
   std::ranges::move(store::gguf_tokenizer_metadata(vocabulary), std::back_inserter(typed));
 }
 
-/// The tensor that transformers calls `name`; nullptr if there is none.
-const store::TensorInfo* LlamaCppModel::State::find_tensor(const std::string& name) const {
-  // Exports may lack the prefix of the base model.
-  const std::string& prefix = opened.plan.prefix;
-  const store::TensorInfo* info = opened.names.find(name);
-  const bool short_too = !prefix.empty() && name.starts_with(prefix);
-  return info == nullptr && short_too ? opened.names.find(name.substr(prefix.size())) : info;
-}
-
 /// What every tensor of the model becomes, in the order of the checkpoint.
 std::vector<LlamaCppModel::State::OwnTensor> LlamaCppModel::State::own_tensors() {
   std::map<const store::TensorInfo*, std::vector<OwnTensor>> by_first;
-  std::set<const store::TensorInfo*> used, named;
-  for (const model::TensorPlan& tensor : opened.found.tensors) used.insert(tensor.info);
+  std::set<const store::TensorInfo*> named;
+  // Exports may lack the prefix of the base model, and so do some names of the table.
+  std::map<std::string, const store::TensorInfo*> by_name;
+  for (const model::TensorPlan& tensor : opened.found.tensors) {
+    model::for_spellings(tensor.placed.names, [&](std::string_view name) {
+      const bool of_base = name.starts_with('~');
+      if (of_base) name.remove_prefix(1);
+      by_name.emplace(name, tensor.info);
+      if (of_base) by_name.emplace(opened.plan.prefix + std::string(name), tensor.info);
+    });
+  }
   const auto experts = static_cast<std::uint64_t>(
       opened.found.design.experts ? opened.found.design.experts->count : 0);
   for (const store::GgufTensorName& row : architecture.tensors) {
@@ -499,9 +517,10 @@ std::vector<LlamaCppModel::State::OwnTensor> LlamaCppModel::State::own_tensors()
       OwnTensor own{store::gguf_with_layer(row.own, layer), &row, {}, false};
       own.second = &row != architecture.tensors.data() && (&row)[-1].name == row.name;
       for (std::uint64_t e = 0; e < (of_expert ? experts : 1); ++e) {
-        const auto* info =
-            find_tensor(store::gguf_with_expert(store::gguf_with_layer(row.name, layer), e));
-        if (info == nullptr || !used.contains(info)) continue;
+        const auto found =
+            by_name.find(store::gguf_with_expert(store::gguf_with_layer(row.name, layer), e));
+        if (found == by_name.end()) continue;
+        const store::TensorInfo* info = found->second;
         own.infos.push_back(info);
         named.insert(info);
       }
@@ -680,8 +699,9 @@ void LlamaCppModel::verify(const std::string& path) const {
                                  keys, field("names")));
   };
   std::optional<State::Opened> opened;
-  const auto why = input_error_message(
-      [&] { opened.emplace(made, config, store::NamedTensors::of_llama_cpp(made)); });
+  const auto why = input_error_message([&] {
+    opened.emplace(made, config, store::NamedTensors::of_llama_cpp(made), s.architecture.encoder);
+  });
   if (why) {
     const std::string place = path + ": ";
     refuse(
@@ -704,8 +724,7 @@ void LlamaCppModel::verify(const std::string& path) const {
                                    : config.text();
       const auto changed =
           store::ModelConfig::parse(set_json_member(text, {member.name}, value), config.path());
-      const model::ModelPlan plan =
-          model::read_plan(model::choose_family(changed, ""), model::FamilyConfig(changed));
+      const model::ModelPlan plan = State::Opened::plan_of(changed, s.architecture.encoder);
       differs = !alike(opened->plan.design, plan.design);
     });
     if (differs || wrong) keys.push_back(member.name);

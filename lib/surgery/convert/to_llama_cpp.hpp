@@ -17,7 +17,8 @@ namespace masque::surgery {
 /// The types of blocks that are written, for messages: "Q4_0, Q4_K or Q8_0".
 std::string written_blocks();
 
-/// Whether llama.cpp has an architecture for models with this `config` that is read here.
+/// Whether llama.cpp has an architecture for models with this `config` that is read here, all of
+/// it: an encoder's head is none of its parts.
 bool has_llama_cpp_architecture(const std::optional<store::ModelConfig>& config);
 
 /// What the values of a file of llama.cpp become.

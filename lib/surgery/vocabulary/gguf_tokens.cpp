@@ -241,20 +241,6 @@ void change_size(CheckpointEdit& edit, const store::TypedValue* size, std::uint6
 
 }  // namespace
 
-std::string plain_gguf_token(std::string_view model, std::string_view token, GgufToken type) {
-  if (model != "bert" || type == GgufToken::kControl || is_bracketed(token))
-    return std::string(token);
-  if (token.starts_with(text::kSpaceMark))
-    return std::string(token.substr(text::kSpaceMark.size()));
-  return fmt::format("##{}", token);
-}
-
-std::string gguf_token(std::string_view model, std::string_view plain, GgufToken type) {
-  if (model != "bert" || type == GgufToken::kControl) return std::string(plain);
-  if (plain.starts_with("##")) return std::string(plain.substr(2));
-  return fmt::format("{}{}", text::kSpaceMark, plain);
-}
-
 TokenNames TokenNames::of(const store::Checkpoint& checkpoint) {
   const Tokens tokens(checkpoint);
   if (tokens.texts.empty()) return load(checkpoint.folder());

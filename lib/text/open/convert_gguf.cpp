@@ -11,6 +11,7 @@
 #include "base/json/json.hpp"
 #include "base/json/json_writer.hpp"
 #include "base/string/comma_list.hpp"
+#include "base/string/name_list.hpp"
 #include "base/string/utf8.hpp"
 #include "base/thread/parallel.hpp"
 #include "text/model/vocabulary_file.hpp"
@@ -18,6 +19,7 @@
 #include "text/open/gguf_vocabulary.hpp"
 #include "text/open/spiece_model.hpp"
 #include "text/open/tokenizer_files.hpp"
+#include "text/unicode/space_marks.hpp"
 
 namespace masque::text {
 
@@ -57,6 +59,11 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"starcoder", "", true},
 };
 
+constexpr std::string_view kPieceRoles = "bos eos unk pad";
+
+/// tokenizer.ggml.model of BERT's WordPiece.
+constexpr std::string_view kWords = "bert";
+
 PieceType type_of(const GgufVocabulary& vocabulary, std::size_t id) {
   return vocabulary.types.empty() ? PieceType::kNormal
                                   : static_cast<PieceType>(vocabulary.types[id]);
@@ -93,11 +100,23 @@ bool is_gemma(const GgufVocabulary& vocabulary) {
   return !vocabulary.add_space_prefix.value_or(true);
 }
 
+/// The spelling of a token of BERT's vocab.txt or of another model.
+std::string plain_token(const GgufVocabulary& vocabulary, std::size_t id) {
+  return plain_gguf_token(vocabulary.model, vocabulary.tokens[id], type_of(vocabulary, id));
+}
+
 /// A tokenizer_config.json for the class `name`.
 std::string config_text(const GgufVocabulary& vocabulary, std::string_view name) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("tokenizer_class", name);
+  if (vocabulary.model == kWords) {
+    json.member("do_lower_case", true);
+    for (const auto& [role, id] : vocabulary.roles)
+      json.member(role + "_token", plain_token(vocabulary, static_cast<std::size_t>(id)));
+    json.end_object();
+    return text;
+  }
   json.member("add_bos_token", vocabulary.add_bos.value_or(true));
   json.member("add_eos_token", vocabulary.add_eos.value_or(false));
   // Byte-level BPE has none unless the file says so.
@@ -119,7 +138,7 @@ FolderConfig settings_of(const GgufVocabulary& vocabulary, const std::string& pa
   config.settings = parse_json_file(text, path);
   config.tokenizer.named = "tokenizer.ggml.model";
   for (const auto& [role, id] : vocabulary.roles)
-    config.roles.emplace_back(role, vocabulary.tokens[static_cast<std::size_t>(id)]);
+    config.roles.emplace_back(role, plain_token(vocabulary, static_cast<std::size_t>(id)));
   return config;
 }
 
@@ -150,6 +169,29 @@ SpieceModel pieces_of(const GgufVocabulary& vocabulary, const std::string& path)
 TokenizerParts read_pieces(const GgufVocabulary& vocabulary, const std::string& path) {
   return read_spiece_class(pieces_of(vocabulary, path), path,
                            settings_of(vocabulary, path, is_gemma(vocabulary) ? "gemma" : "llama"));
+}
+
+/// The lines of BERT's vocab.txt.
+std::string word_lines(const GgufVocabulary& vocabulary, const std::string& path) {
+  std::string lines;
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const std::string token = plain_token(vocabulary, id);
+    if (token.empty() || token.find_first_of("\r\n") != std::string::npos)
+      throw InputError(path,
+                       fmt::format("token {} is '{}', expected a line of text", id, escape(token)));
+    lines += token + '\n';
+  }
+  return lines;
+}
+
+/// llama.cpp reads all texts without case and accents, as BERT's class does where nothing says
+/// otherwise.
+TokenizerParts read_words(const GgufVocabulary& vocabulary, const std::string& path) {
+  const FolderConfig config = settings_of(vocabulary, path, "bert");
+  TokenizerParts parts =
+      read_wordpiece(word_lines(vocabulary, path), path, config, Flavor::kHuggingFace);
+  parts.role_names = config.roles;
+  return parts;
 }
 
 /// The items of added_tokens: those that are found in a text by their spelling.
@@ -313,13 +355,13 @@ GgufVocabulary plain_vocabulary(const Tokenizer& tokenizer) {
   return vocabulary;
 }
 
-/// The roles that SentencePiece's classes have although no file names them. A token of byte-level
-/// BPE that is spelled like one of theirs is a text.
-void add_usual_roles(const Tokenizer& tokenizer, GgufVocabulary& vocabulary) {
+/// The roles among `usual`, in a list of words, that classes of SentencePiece or BERT have although
+/// no file names them. A token of byte-level BPE that is spelled like one of theirs is a text.
+void add_usual_roles(const Tokenizer& tokenizer, std::string_view usual,
+                     GgufVocabulary& vocabulary) {
   for (const auto& [role, field] : kRoleFields) {
     const auto id = tokenizer.roles().*field;
-    const bool usual = role == "bos" || role == "eos" || role == "unk" || role == "pad";
-    if (id && usual && !id_of(vocabulary, role))
+    if (id && has_word(usual, role) && !id_of(vocabulary, role))
       vocabulary.roles.emplace_back(std::string(role), *id);
   }
 }
@@ -401,7 +443,7 @@ std::optional<GgufVocabulary> reading_of_pieces(GgufVocabulary vocabulary,
 
 std::optional<GgufVocabulary> pieces_of_json(const Tokenizer& tokenizer, const JsonValue& json) {
   GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
-  add_usual_roles(tokenizer, vocabulary);
+  add_usual_roles(tokenizer, kPieceRoles, vocabulary);
   const JsonValue& model = part_of(json, "model");
   set_piece_types(model, vocabulary);
   set_scores(merges_of(model), vocabulary);
@@ -414,7 +456,7 @@ std::optional<GgufVocabulary> pieces_of_model(const Tokenizer& tokenizer, const 
       read_spiece_model(InputFile::open(path).read_all(kMostTokenizerBytes), path);
   if (spiece.type != SpieceModel::Type::kBpe) return std::nullopt;
   GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
-  add_usual_roles(tokenizer, vocabulary);
+  add_usual_roles(tokenizer, kPieceRoles, vocabulary);
   vocabulary.scores.resize(vocabulary.tokens.size());
   for (std::size_t i = 0; i < std::min(spiece.pieces.size(), vocabulary.tokens.size()); ++i) {
     vocabulary.tokens[i] = spiece.pieces[i].text;
@@ -423,6 +465,21 @@ std::optional<GgufVocabulary> pieces_of_model(const Tokenizer& tokenizer, const 
   }
   if (!set_template(tokenizer, vocabulary)) return std::nullopt;
   return reading_of_pieces(std::move(vocabulary), tokenizer);
+}
+
+std::optional<GgufVocabulary> words_of(const Tokenizer& tokenizer) {
+  GgufVocabulary vocabulary = plain_vocabulary(tokenizer);
+  add_usual_roles(tokenizer, "unk sep pad cls mask", vocabulary);
+  vocabulary.model = kWords;
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
+    vocabulary.tokens[id] = gguf_token(kWords, vocabulary.tokens[id], type_of(vocabulary, id));
+  const TemplateTokens around = template_tokens(tokenizer, 1);
+  const auto is = [&](const std::vector<TokenId>& tokens, std::string_view role) {
+    return tokens.size() == 1 && id_of(vocabulary, role) == tokens[0];
+  };
+  const bool fits = is(around.before, "cls") && is(around.after, "sep");
+  if (!fits || !reads_as(vocabulary, tokenizer)) return std::nullopt;
+  return vocabulary;
 }
 
 std::optional<GgufVocabulary> byte_pairs_of(const Tokenizer& tokenizer, std::string pre,
@@ -442,6 +499,7 @@ std::optional<GgufVocabulary> vocabulary_in(const Tokenizer& tokenizer, const st
     const JsonValue json =
         parse_json_file(InputFile::open(json_path).read_all(kMostTokenizerBytes), json_path);
     const JsonValue& model = part_of(json, "model");
+    if (model.text_of("type") == "WordPiece") return words_of(tokenizer);
     if (model.text_of("type") != "BPE") return std::nullopt;
     if (part_of(model, "byte_fallback").text == "true") return pieces_of_json(tokenizer, json);
     auto pre = pre_of(json);
@@ -450,6 +508,7 @@ std::optional<GgufVocabulary> vocabulary_in(const Tokenizer& tokenizer, const st
   for (const char* name : kSpieceFiles) {
     if (exists(join(folder, name))) return pieces_of_model(tokenizer, join(folder, name));
   }
+  if (exists(join(folder, "vocab.txt"))) return words_of(tokenizer);
   const std::string path = join(folder, "merges.txt");
   const std::string& kind = tokenizer.parts().kind;
   if (!exists(path) || (kind != "gpt2" && kind != "qwen2")) return std::nullopt;
@@ -462,6 +521,19 @@ std::optional<GgufVocabulary> vocabulary_in(const Tokenizer& tokenizer, const st
 
 }  // namespace
 
+std::string plain_gguf_token(std::string_view model, std::string_view token, PieceType type) {
+  const bool bracketed = token.starts_with("[") && token.ends_with("]");
+  if (model != kWords || type == PieceType::kControl || bracketed) return std::string(token);
+  if (token.starts_with(kSpaceMark)) return std::string(token.substr(kSpaceMark.size()));
+  return fmt::format("##{}", token);
+}
+
+std::string gguf_token(std::string_view model, std::string_view plain, PieceType type) {
+  if (model != kWords || type == PieceType::kControl) return std::string(plain);
+  if (plain.starts_with("##")) return std::string(plain.substr(2));
+  return fmt::format("{}{}", kSpaceMark, plain);
+}
+
 std::string unused_gguf_token(std::size_t id) { return fmt::format("[PAD{}]", id); }
 
 GgufVocabulary make_gguf_vocabulary(const Tokenizer& tokenizer, const std::string& folder) {
@@ -469,18 +541,22 @@ GgufVocabulary make_gguf_vocabulary(const Tokenizer& tokenizer, const std::strin
   throw InputError(folder,
                    "the metadata of GGUF files do not describe this tokenizer, expected "
                    "byte-level BPE with a known way to cut text, or SentencePiece's BPE, "
-                   "and no more than bos and eos around a text");
+                   "and no more than bos and eos around a text, or BERT's WordPiece that "
+                   "lowers the case");
 }
 
 std::vector<VocabularyText> files_of_gguf_vocabulary(const GgufVocabulary& vocabulary,
                                                      const std::string& path) {
   static_cast<void>(read_gguf_vocabulary(vocabulary, path));  // refuses what is wrong
-  const bool pieces = vocabulary.model == "llama";
-  const char* const name = !pieces                ? "PreTrainedTokenizerFast"
+  const bool pieces = vocabulary.model == "llama", words = vocabulary.model == kWords;
+  const char* const name = words                  ? "BertTokenizer"
+                           : !pieces              ? "PreTrainedTokenizerFast"
                            : is_gemma(vocabulary) ? "GemmaTokenizer"
                                                   : "LlamaTokenizer";
   std::vector<VocabularyText> files;
-  if (pieces) {
+  if (words) {
+    files.push_back({"vocab.txt", word_lines(vocabulary, path)});
+  } else if (pieces) {
     files.push_back({"tokenizer.model", write_spiece_model(pieces_of(vocabulary, path))});
   } else {
     files.push_back({"tokenizer.json", byte_pair_json(vocabulary, path)});
@@ -497,9 +573,12 @@ TokenizerParts read_gguf_vocabulary(const GgufVocabulary& vocabulary, const std:
     parts.role_names = settings_of(vocabulary, path, "").roles;
   } else if (vocabulary.model == "gpt2") {
     parts = read_byte_pairs(vocabulary, path);
+  } else if (vocabulary.model == kWords) {
+    parts = read_words(vocabulary, path);
   } else {
-    throw InputError(path, fmt::format("tokenizer.ggml.model is \"{}\", expected llama or gpt2",
-                                       escape(vocabulary.model)));
+    throw InputError(path,
+                     fmt::format("tokenizer.ggml.model is \"{}\", expected llama, gpt2 or bert",
+                                 escape(vocabulary.model)));
   }
   parts.format = "gguf";
   return parts;

@@ -3,17 +3,19 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "text/model/model.hpp"
 #include "text/tokenizer.hpp"
 
 namespace masque::text {
 
 /// What the metadata of a GGUF file say of its tokenizer: the values under "tokenizer.ggml.".
 struct GgufVocabulary {
-  std::string model;                ///< "llama" (SentencePiece's BPE) or "gpt2" (byte-level BPE)
-  std::string pre;                  ///< how text is cut before BPE: "llama-bpe", "qwen2" …
+  std::string model;  ///< "llama" (SentencePiece's BPE), "gpt2" (byte-level BPE) or "bert"
+  std::string pre;    ///< how text is cut before BPE: "llama-bpe", "qwen2" …
   std::vector<std::string> tokens;  ///< by id
   std::vector<float> scores;        ///< of each token; SentencePiece's alone
   std::vector<int> types;           ///< of each token, as PieceType; empty: all are normal
@@ -36,6 +38,14 @@ TokenizerParts read_gguf_vocabulary(const GgufVocabulary& vocabulary, const std:
 /// metadata describe.
 GgufVocabulary make_gguf_vocabulary(const Tokenizer& tokenizer, const std::string& folder);
 
+/// The `token` of a file, of kind `type`, as BERT's vocab.txt has it. llama.cpp's converter leaves
+/// control tokens, takes "##" off and writes U+2581 before any other one; earlier ones left every
+/// "[…]" as it is, which is read so. Tokens of other models than "bert" (`model`, from
+/// tokenizer.ggml.model) are the same in both.
+std::string plain_gguf_token(std::string_view model, std::string_view token, PieceType type);
+/// The reverse of plain_gguf_token(): the token `plain` of kind `type` as a file of `model` has it.
+std::string gguf_token(std::string_view model, std::string_view plain, PieceType type);
+
 /// The token that stands for a row `id` without a token.
 std::string unused_gguf_token(std::size_t id);
 
@@ -44,8 +54,9 @@ struct VocabularyText {
   std::string name;     ///< "tokenizer.json"
   std::string content;  ///< text, or SentencePiece's bytes
 };
-/// The files with which transformers reads the tokenizer of `vocabulary`: tokenizer.json or
-/// tokenizer.model, and tokenizer_config.json. Throws as read_gguf_vocabulary(), of `path`.
+/// The files with which transformers reads the tokenizer of `vocabulary`: tokenizer.json,
+/// tokenizer.model or vocab.txt, and tokenizer_config.json. Throws as read_gguf_vocabulary(), of
+/// `path`.
 std::vector<VocabularyText> files_of_gguf_vocabulary(const GgufVocabulary& vocabulary,
                                                      const std::string& path);
 
