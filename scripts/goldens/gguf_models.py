@@ -48,6 +48,8 @@ BERT_LAYER = {"attention.self.query": "attn_q", "attention.self.key": "attn_k", 
 NOMIC_LAYER = {"self_attn.qkv_proj": "attn_qkv", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "attn_output_norm",
                "mlp.up_proj": "ffn_up", "mlp.gate_proj": "ffn_gate", "mlp.down_proj": "ffn_down",
                "post_mlp_layernorm": "layer_output_norm"}
+T5 = dict(vocab_size=45, d_model=32, d_kv=8, d_ff=32, num_layers=2, num_decoder_layers=3, num_heads=4, relative_attention_num_buckets=8,
+          decoder_start_token_id=0, eos_token_id=2, pad_token_id=0)
 GPT2_LAYER = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
               "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -83,11 +85,35 @@ CASES = [
     ("bert", tr.BertModel, ENCODER, "bert", BERT_LAYER, "F32"),
     ("bert-q8_0", tr.BertModel, ENCODER | dict(type_vocab_size=3), "bert", BERT_LAYER, "Q8_0"),
     ("nomic-bert", tr.NomicBertModel, ENCODER, "nomic-bert", NOMIC_LAYER, "F16"),
+    ("t5", tr.T5ForConditionalGeneration, T5 | dict(feed_forward_proj="relu"), "t5", {}, "F32"),
+    ("t5-gated-q8_0", tr.T5ForConditionalGeneration, T5 | dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+                                                               scale_decoder_outputs=False), "t5", {}, "Q8_0"),
+    ("t5encoder", tr.T5EncoderModel, T5 | dict(feed_forward_proj="gated-gelu"), "t5encoder", {}, "F16"),
     ("gpt2", tr.GPT2LMHeadModel, dict(vocab_size=45, n_positions=40, n_embd=32, n_layer=2, n_head=4, bos_token_id=1,
                                       eos_token_id=1), "gpt2", GPT2_LAYER, "F32"),
 ] + [(f"llama-{kind.lower()}", tr.LlamaForCausalLM, LLAMA, "llama", LAYER, kind)
      for kind in ("Q4_0", "Q8_0", "MXFP4")]
 BLOCKS = ["IQ4_NL", "IQ4_XS", "MXFP4", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0"]
+
+
+def t5_name(name):
+    """As convert_hf_to_gguf.py calls them."""
+    ends = {"shared.weight": "token_embd.weight", "lm_head.weight": "output.weight"}
+    if name in ends:
+        return ends[name]
+    stack, rest = name.split(".", 1)
+    if rest == "final_layer_norm.weight":
+        return f"{stack[:3]}.output_norm.weight"
+    _, layer, _, number, module, *inner = rest.split(".")
+    forward = "1" if stack == "encoder" else "2"
+    if module == "layer_norm":
+        part = "ffn_norm" if number == forward else "attn_norm" if number == "0" else "cross_attn_norm"
+    elif module == "DenseReluDense":
+        part = {"wi": "ffn_up", "wi_0": "ffn_gate", "wi_1": "ffn_up", "wo": "ffn_down"}[inner[0]]
+    else:
+        what = "rel_b" if inner[0] == "relative_attention_bias" else inner[0]
+        part = ("cross_" if module == "EncDecAttention" else "") + f"attn_{what}"
+    return f"{stack[:3]}.blk.{layer}.{part}.weight"
 
 
 def own_name(name, layers):
@@ -164,6 +190,22 @@ def make_encoded():
 
 
 def write_config(writer, config, architecture, model):
+    if architecture.startswith("t5"):
+        writer.add_context_length(512)
+        writer.add_embedding_length(config.d_model)
+        writer.add_feed_forward_length(config.d_ff)
+        writer.add_block_count(config.num_layers)
+        if architecture == "t5":
+            writer.add_decoder_block_count(config.num_decoder_layers)
+        writer.add_head_count(config.num_heads)
+        writer.add_key_length(config.d_kv)
+        writer.add_value_length(config.d_kv)
+        writer.add_layer_norm_eps(config.layer_norm_epsilon)
+        writer.add_relative_attn_buckets_count(config.relative_attention_num_buckets)
+        writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+        writer.add_decoder_start_token_id(config.decoder_start_token_id)
+        writer.add_pad_token_id(config.pad_token_id)
+        return writer.add_eos_token_id(config.eos_token_id)
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
@@ -236,6 +278,8 @@ def store(writer, own, values, kind):
     if in_float or kind == "F32":
         writer.add_tensor(own, values)
         return values
+    if values.shape[-1] % 32 != 0 and kind != "BF16":  # as the converter does
+        kind = "F16"
     own_type = gguf.GGMLQuantizationType[kind]
     stored = gguf.quants.quantize(values, own_type)
     writer.add_tensor(own, stored, raw_dtype=None if kind == "F16" else own_type)
@@ -254,7 +298,12 @@ def make(name, model_class, fields, architecture, layers, kind):
     state = model.state_dict()
     tied = getattr(config, "tie_word_embeddings", False)
     for hf, tensor in list(state.items()):
-        if hf.startswith("pooler."):  # as llama.cpp's converter does
+        if hf.startswith("pooler.") or hf.endswith(".embed_tokens.weight"):  # as llama.cpp's converter does
+            continue
+        if architecture == "t5" and hf == "lm_head.weight" and config.scale_decoder_outputs:
+            continue  # a file of T5 1.0 has no head of its own
+        if architecture.startswith("t5"):
+            state[hf] = torch.tensor(store(writer, t5_name(hf), tensor.numpy(), kind))
             continue
         if hf == "lm_head.weight" and tied:
             continue
@@ -294,6 +343,10 @@ def make(name, model_class, fields, architecture, layers, kind):
         if transposed:
             values = values.T
         state[hf] = torch.tensor(np.ascontiguousarray(values))
+    if architecture == "t5":
+        state["decoder.embed_tokens.weight"] = state["shared.weight"]
+    if architecture.startswith("t5"):
+        state["encoder.embed_tokens.weight"] = state["shared.weight"]
     if tied and "lm_head.weight" in state:
         state["lm_head.weight"] = state[next(iter(state))]
     model.load_state_dict(state)
@@ -303,13 +356,21 @@ def make(name, model_class, fields, architecture, layers, kind):
     writer.close()
     model = model.double()
     ids = [i % config.vocab_size for i in IDS]
-    if architecture in ("bert", "nomic-bert"):
-        types = [i % config.type_vocab_size for i in range(len(ids))]
+    if architecture in ("bert", "nomic-bert", "t5encoder"):
+        types = [i % getattr(config, "type_vocab_size", 1) for i in range(len(ids))]
+        more = {} if architecture == "t5encoder" else dict(token_type_ids=torch.tensor([types]))
         with torch.no_grad(), runs.doubled():
-            states = model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0].numpy()
+            states = model(input_ids=torch.tensor([ids]), **more).last_hidden_state[0].numpy()
         safetensors.numpy.save_file({"ids": np.array(ids, np.int32), "types": np.array(types, np.int32),
                                      "states": states.astype(np.float32)}, OUT / f"{name}.logits.safetensors")
         print(name, (OUT / f"{name}.gguf").stat().st_size, f"largest state {abs(states).max():.3g}", flush=True)
+        return
+    if architecture == "t5":
+        with torch.no_grad(), runs.doubled():
+            logits = model(input_ids=torch.tensor([ids[::-1]]), decoder_input_ids=torch.tensor([ids])).logits[0].numpy()
+        safetensors.numpy.save_file({"ids": np.array(ids, np.int32), "source": np.array(ids[::-1], np.int32),
+                                     "logits": logits.astype(np.float32)}, OUT / f"{name}.logits.safetensors")
+        print(name, (OUT / f"{name}.gguf").stat().st_size, f"largest logit {abs(logits).max():.3g}", flush=True)
         return
     with torch.no_grad(), runs.doubled():
         logits = model(torch.tensor([ids])).logits[0].numpy()

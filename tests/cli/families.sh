@@ -93,7 +93,7 @@ roformer roformer mlm
 smollm3 smollm3 clm
 stablelm stablelm clm
 starcoder2 starcoder2 clm starcoder2
-t5 ../encoder_decoder/t5 pairs
+t5 ../encoder_decoder/t5 pairs t5
 tta tta tta
 xlnet xlnet plm
 LIST

@@ -30,7 +30,7 @@ TEST_CASE("models of llama.cpp compute what transformers computes of their weigh
         store::open_checkpoint(path.substr(0, path.size() - 5) + ".logits.safetensors");
     check_golden_logits(path, golden);
   }
-  CHECK(models == 25);
+  CHECK(models == 28);
 }
 
 TEST_CASE("blocks of each type are decoded to the bits of the package gguf") {

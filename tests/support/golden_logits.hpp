@@ -26,8 +26,8 @@ std::vector<Number> read_all(const store::Checkpoint& checkpoint, const std::str
 }
 
 /// Compares the logits that the model at `path` computes of the tensor `ids` of `golden` in float64
-/// with its tensor `logits`; where it has none, the last hidden states with its `states`, those of
-/// its token `types`.
+/// with its tensor `logits`, those of a decoder with its `source`; where it has none, the last
+/// hidden states with its `states`, those of its token `types`.
 inline void check_golden_logits(const std::string& path, const store::Checkpoint& golden) {
   /// All logits of a run, row by row.
   class Logits final : public model::Observer {
@@ -43,7 +43,9 @@ inline void check_golden_logits(const std::string& path, const store::Checkpoint
   };
   const bool states = golden.find("logits") == nullptr;
   const auto expected = read_all<float>(golden, states ? "states" : "logits");
-  const auto model = model::open_model(path, {.precision = kernel::Precision::kF64});
+  const bool pairs = golden.find("source") != nullptr;
+  const auto model =
+      model::open_model(path, {.precision = kernel::Precision::kF64, .decoder = pairs});
   model::Batch batch;
   batch.add(read_all<std::int32_t>(golden, "ids"));
   model::Request request;
@@ -51,6 +53,7 @@ inline void check_golden_logits(const std::string& path, const store::Checkpoint
     const auto types = read_all<std::int32_t>(golden, "types");
     batch.segments.assign(types.begin(), types.end());
   }
+  if (pairs) batch.sources = {read_all<std::int32_t>(golden, "source")};
   request.all_rows = true;
   (states ? request.last_states : request.logits) = true;
   Logits found;

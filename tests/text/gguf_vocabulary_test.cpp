@@ -70,6 +70,33 @@ TEST_CASE("pieces of SentencePiece are read as the classes of Llama and Gemma re
   }
 }
 
+TEST_CASE("Unigram is read as the class of T5 reads it") {
+  const std::string bytes = read_class_file("t5.model");
+  const SpieceModel spiece = read_spiece_model(bytes, "t5");
+  GgufVocabulary vocabulary = vocabulary_of(spiece);
+  vocabulary.model = "t5";
+  vocabulary.charsmap = spiece.precompiled_charsmap;
+  vocabulary.remove_extra_whitespaces = spiece.remove_extra_whitespaces;
+  vocabulary.add_bos = false;
+  vocabulary.add_eos = true;
+  vocabulary.roles = {{"eos", spiece.eos_id}, {"unk", spiece.unk_id}, {"pad", spiece.pad_id}};
+  REQUIRE_FALSE(vocabulary.charsmap.empty());
+  test::TempFolder folder;
+  test::write_file(folder / "spiece.model", bytes);
+  test::write_file(folder / "tokenizer_config.json",
+                   R"({"tokenizer_class": "T5Tokenizer", "extra_ids": 0})");
+  const Tokenizer expected = Tokenizer::open(folder.path());
+  check_alike(Tokenizer(read_gguf_vocabulary(vocabulary, "model.gguf")), expected);
+  test::TempFolder again;
+  for (const auto& [name, content] : files_of_gguf_vocabulary(vocabulary, "model.gguf"))
+    test::write_file(again / name, content);
+  check_alike(Tokenizer::open(again.path()), expected);
+  vocabulary.add_eos = false;
+  CHECK(test::message_of([&] {
+          read_gguf_vocabulary(vocabulary, "m.gguf");
+        }).find("add_eos_token false") != std::string::npos);
+}
+
 GgufVocabulary byte_pairs(const std::string& pre) {
   GgufVocabulary vocabulary;
   vocabulary.model = "gpt2";
@@ -189,7 +216,7 @@ GgufVocabulary made_of(const std::string& folder) {
 }
 
 TEST_CASE("the tokenizer of a folder becomes the metadata of a file") {
-  for (const std::string kind : {"llama"}) {
+  for (const std::string kind : {"llama", "gemma"}) {
     CAPTURE(kind);
     test::TempFolder folder;
     test::write_file(folder / "tokenizer.model", read_class_file(kind + ".model"));
@@ -259,7 +286,8 @@ TEST_CASE("vocabularies that are not read are refused by name") {
   CHECK(message(bad).starts_with("m.gguf: tokenizer.ggml.pre is \"default\", expected "));
   bad = good;
   bad.model = "rwkv";
-  CHECK(message(bad) == "m.gguf: tokenizer.ggml.model is \"rwkv\", expected llama, gpt2 or bert");
+  CHECK(message(bad) ==
+        "m.gguf: tokenizer.ggml.model is \"rwkv\", expected llama, gpt2, bert or t5");
   bad = good;
   bad.types.pop_back();
   CHECK(message(bad).find("types of tokens, expected one for each of") != std::string::npos);

@@ -644,7 +644,9 @@ bool has_decoder(const store::Checkpoint& checkpoint, const Family& family,
                  const FamilyConfig& config) {
   if (family.decoder == nullptr) return false;
   const std::string prefix = family.plan(config).prefix;
+  const bool llama_cpp = store::has_gguf_names(checkpoint);
   const auto is_of_decoder = [&](const store::TensorInfo& info) {
+    if (llama_cpp) return info.name.starts_with("dec.");
     const bool begins =
         info.name.starts_with("decoder.") || info.name.starts_with(prefix + "decoder.");
     return begins && !info.name.ends_with("embed_tokens.weight");

@@ -168,6 +168,38 @@ constexpr GgufTensorName kBert[] = {
     MASQUE_GGUF_BOTH("blk.{l}.ffn_up", "encoder.layer.{l}.intermediate.dense"),
     MASQUE_GGUF_BOTH("blk.{l}.ffn_down", "encoder.layer.{l}.output.dense"),
     MASQUE_GGUF_BOTH("blk.{l}.layer_output_norm", "encoder.layer.{l}.output.LayerNorm")};
+#define MASQUE_GGUF_T5_ATTENTION(OWN, NAME)                               \
+  {OWN "q.weight", NAME ".q.weight"}, {OWN "k.weight", NAME ".k.weight"}, \
+      {OWN "v.weight", NAME ".v.weight"}, {                               \
+    OWN "o.weight", NAME ".o.weight"                                      \
+  }
+#define MASQUE_GGUF_T5_STACK(OWN, NAME, FORWARD)                                               \
+  MASQUE_GGUF_T5_ATTENTION(OWN ".blk.{l}.attn_", NAME ".block.{l}.layer.0.SelfAttention"),     \
+      {OWN ".blk.{l}.attn_rel_b.weight",                                                       \
+       NAME ".block.{l}.layer.0.SelfAttention.relative_attention_bias.weight"},                \
+      {OWN ".blk.{l}.attn_norm.weight", NAME ".block.{l}.layer.0.layer_norm.weight"},          \
+      {OWN ".blk.{l}.ffn_norm.weight", NAME ".block.{l}.layer." FORWARD ".layer_norm.weight"}, \
+      {OWN ".blk.{l}.ffn_gate.weight",                                                         \
+       NAME ".block.{l}.layer." FORWARD ".DenseReluDense.wi_0.weight"},                        \
+      {OWN ".blk.{l}.ffn_up.weight",                                                           \
+       NAME ".block.{l}.layer." FORWARD ".DenseReluDense.wi{g}.weight"},                       \
+      {OWN ".blk.{l}.ffn_down.weight",                                                         \
+       NAME ".block.{l}.layer." FORWARD ".DenseReluDense.wo.weight"},                          \
+  {                                                                                            \
+    OWN ".output_norm.weight", NAME ".final_layer_norm.weight"                                 \
+  }
+constexpr GgufTensorName kT5Encoder[] = {{"token_embd.weight", "shared.weight"},
+                                         MASQUE_GGUF_T5_STACK("enc", "encoder", "1")};
+constexpr GgufTensorName kT5[] = {
+    {"token_embd.weight", "shared.weight"},
+    {"output.weight", "lm_head.weight"},
+    MASQUE_GGUF_T5_STACK("enc", "encoder", "1"),
+    MASQUE_GGUF_T5_STACK("dec", "decoder", "2"),
+    MASQUE_GGUF_T5_ATTENTION("dec.blk.{l}.cross_attn_",
+                             "decoder.block.{l}.layer.1.EncDecAttention"),
+    {"dec.blk.{l}.cross_attn_norm.weight", "decoder.block.{l}.layer.1.layer_norm.weight"}};
+#undef MASQUE_GGUF_T5_ATTENTION
+#undef MASQUE_GGUF_T5_STACK
 constexpr GgufTensorName kNomicBert[] = {
     {"token_embd.weight", "embeddings.word_embeddings.weight"},
     {"token_types.weight", "embeddings.token_type_embeddings.weight"},
@@ -229,6 +261,21 @@ constexpr GgufConfigKey kEncoderSizes[] = {
     {"attention.layer_norm_epsilon", "layer_norm_eps"},
     {"vocab_size", ""},
     {"pooling_type", ""},  // how states become one vector, after the last of them
+};
+// Its norms have no means: attention.layer_norm_epsilon is of no use.
+constexpr GgufConfigKey kT5Sizes[] = {
+    {"context_length", "n_positions"},
+    {"embedding_length", "d_model"},
+    {"block_count", "num_layers"},
+    {"decoder_block_count", "num_decoder_layers"},
+    {"feed_forward_length", "d_ff"},
+    {"attention.head_count", "num_heads"},
+    {"attention.key_length", "d_kv"},
+    {"attention.layer_norm_epsilon", ""},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
+    {"attention.relative_buckets_count", "relative_attention_num_buckets"},
+    {"decoder_start_token_id", "decoder_start_token_id"},
+    {"vocab_size", ""},
 };
 constexpr GgufConfigKey kNomicBertKeys[] = {{"rope.freq_base", "rope_theta"}};
 constexpr GgufConfigKey kGpt2Sizes[] = {
@@ -373,11 +420,25 @@ constexpr GgufArchitecture kArchitectures[] = {
      .sizes = kSizes,
      .keys = kStarcoder2Keys,
      .tied = true},
+    {.name = "t5",
+     .model_type = "t5",
+     .class_name = "T5ForConditionalGeneration",
+     .tensors = kT5,
+     .sizes = kT5Sizes,
+     .fixed = R"("is_encoder_decoder": true)",
+     .only_read = true},
+    {.name = "t5encoder",
+     .model_type = "t5",
+     .class_name = "T5EncoderModel",
+     .tensors = kT5Encoder,
+     .sizes = kT5Sizes,
+     .only_read = true},
 };
 
 constexpr std::string_view kBlock = "blk.";
 constexpr std::string_view kLayer = "{l}";
 constexpr std::string_view kExpert = "{e}";
+constexpr std::string_view kGate = "{g}";
 
 /// `pattern` with `number` instead of `mark`.
 std::string with_number(std::string_view pattern, std::string_view mark, std::string_view number) {
@@ -407,11 +468,18 @@ std::string gguf_with_layer(std::string_view pattern, std::string_view layer) {
   return with_number(pattern, kLayer, layer);
 }
 
+std::string gguf_with_gate(std::string_view pattern, bool gated) {
+  return with_number(pattern, kGate, gated ? "_1" : "");
+}
+
 std::string gguf_with_expert(std::string_view pattern, std::uint64_t expert) {
   return with_number(pattern, kExpert, fmt::format("{}", expert));
 }
 
 std::string_view gguf_layer_of(std::string_view name) {
+  for (const std::string_view stack : {"enc.", "dec."}) {
+    if (name.starts_with(stack)) name.remove_prefix(stack.size());
+  }
   if (!name.starts_with(kBlock)) return {};
   name.remove_prefix(kBlock.size());
   return name.substr(0, name.find('.'));
@@ -421,7 +489,7 @@ std::string gguf_name_of(const GgufArchitecture& architecture, std::string_view 
   for (const GgufTensorName& row : architecture.tensors) {
     std::string pattern(row.name);
     std::string layer;
-    for (const std::string_view mark : {kLayer, kExpert}) {
+    for (const std::string_view mark : {kLayer, kExpert, kGate}) {
       const std::size_t at = pattern.find(mark);
       if (at == std::string::npos || at > name.size()) continue;
       const std::string_view rest = name.substr(at);
@@ -439,10 +507,13 @@ bool is_gguf_matrix(std::string_view name, std::size_t dimensions) {
          name != "token_types.weight" && !name.ends_with(".ffn_gate_inp.weight");
 }
 
-std::string gguf_architectures() {
+std::string gguf_architectures(bool written) {
   std::vector<std::string_view> names;
   for (const GgufArchitecture& architecture : kArchitectures)
-    if (names.empty() || names.back() != architecture.name) names.push_back(architecture.name);
+    if (written && architecture.only_read) {
+      continue;
+    } else if (names.empty() || names.back() != architecture.name)
+      names.push_back(architecture.name);
   return or_list(names);
 }
 

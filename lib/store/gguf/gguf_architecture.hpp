@@ -19,9 +19,9 @@ enum class GgufChange {
   kTurnedOfTwo,  ///< the same, of which transformers joins two tensors: their outputs in turn
 };
 
-/// A tensor by both names; "{l}" is the number of a layer. With "{e}", the number of an expert, in
-/// `name` one of llama.cpp's tensors holds those of all experts. Two rows with one `name` follow
-/// each other: their tensors are joined to one.
+/// A tensor by both names; "{l}" is the number of a layer, "{g}" is "_1" next to a gate, else
+/// empty. With "{e}", the number of an expert, in `name` one of llama.cpp's tensors holds those of
+/// all experts. Two rows with one `name` follow each other: their tensors are joined to one.
 struct GgufTensorName {
   std::string_view own;                   ///< llama.cpp's
   std::string_view name;                  ///< of transformers
@@ -47,6 +47,7 @@ struct GgufArchitecture {
   std::string_view fixed_angles = {};  ///< the same, of rope_scaling
   bool encoder =
       false;  ///< reads both sides and ends with hidden states: attention.causal is false
+  bool only_read = false;          ///< no files are written
   bool experts = false;            ///< its layers have experts: expert_count is above 0
   bool tied = false;               ///< what the class takes without tie_word_embeddings
   bool transposes = false;         ///< matrices of layers have inputs as rows in transformers
@@ -65,11 +66,13 @@ const GgufArchitecture* find_gguf_architecture(std::string_view name, bool exper
 /// Whether models of the architecture called `name` are run.
 bool is_gguf_architecture(std::string_view name);
 
-/// Their names, as "gemma, … or starcoder2", for messages.
-std::string gguf_architectures();
+/// Their names, as "gemma, … or starcoder2", for messages; `written` ones alone if so.
+std::string gguf_architectures(bool written = false);
 
 /// `pattern` with the number `layer` instead of {l}.
 std::string gguf_with_layer(std::string_view pattern, std::string_view layer);
+/// `pattern` with "_1" instead of {g} if `gated`, else without it.
+std::string gguf_with_gate(std::string_view pattern, bool gated);
 /// `pattern` with the number `expert` instead of {e}.
 std::string gguf_with_expert(std::string_view pattern, std::uint64_t expert);
 /// The number of the layer in llama.cpp's `name`, as it is spelled; a view of it; empty: none.
@@ -81,6 +84,8 @@ std::string gguf_name_of(const GgufArchitecture& architecture, std::string_view 
 /// or of another type than F32.
 bool is_gguf_matrix(std::string_view name, std::size_t dimensions);
 
+/// The gate of an encoder of T5, if it has gates.
+inline constexpr const char* kGgufEncoderGate = "enc.blk.0.ffn_gate.weight";
 /// A tensor that the config has instead: what divides the angles of all texts.
 inline constexpr std::string_view kGgufFrequencies = "rope_freqs.weight";
 /// The same for long texts alone.

@@ -80,6 +80,8 @@ class ConfigWriter {
     write_fixed(architecture_.fixed);
     if (architecture_.encoder)
       json_.member("type_vocab_size", has(kTokenTypes) ? rows_of(kTokenTypes) : 0);
+    if (architecture_.model_type == "t5")
+      json_.member("feed_forward_proj", has(kGgufEncoderGate) ? "gated-gelu" : "relu");
     write_keys();
     write_heads();
     write_angles();
@@ -361,7 +363,8 @@ class TensorCollector {
   void add(const StoredTensor& tensor) {
     const GgufTensorName* row = find(std::string(tensor.name));
     if (row == nullptr) return;
-    const std::string name = gguf_with_layer(row->name, gguf_layer_of(tensor.name));
+    const std::string name =
+        gguf_with_gate(gguf_with_layer(row->name, gguf_layer_of(tensor.name)), gated_);
     if (row->change == GgufChange::kTurned || row->change == GgufChange::kTurnedOfTwo) {
       auto& parts = turned_[name];
       parts.resize(row->change == GgufChange::kTurned ? 1 : 2);
@@ -483,6 +486,8 @@ class TensorCollector {
 
   const Checkpoint& checkpoint_;
   const GgufArchitecture& architecture_;
+  const bool gated_ = checkpoint_.find(kGgufEncoderGate) != nullptr ||
+                      checkpoint_.find_opaque(kGgufEncoderGate) != nullptr;
   std::map<std::string, TensorInfo> tensors_;
   std::map<std::string, std::vector<StoredTensor>> turned_;  ///< by transformers' name
   std::shared_ptr<PieceCache> cache_ = std::make_shared<PieceCache>();

@@ -81,6 +81,12 @@ text::GgufVocabulary gguf_vocabulary(const Checkpoint& checkpoint) {
   vocabulary.add_bos = flag_of(checkpoint, "add_bos_token");
   vocabulary.add_eos = flag_of(checkpoint, "add_eos_token");
   vocabulary.add_space_prefix = flag_of(checkpoint, "add_space_prefix");
+  vocabulary.remove_extra_whitespaces = flag_of(checkpoint, "remove_extra_whitespaces");
+  // Writers have bytes of either kind.
+  for (const GgufType type : {GgufType::kUint8, GgufType::kInt8}) {
+    const auto bytes = numbers_of<char>(checkpoint, "precompiled_charsmap", type);
+    if (!bytes.empty()) vocabulary.charsmap.assign(bytes.begin(), bytes.end());
+  }
   for (const auto& [role, name] : kRoles) {
     const TypedValue* value = find(checkpoint, fmt::format("{}_token_id", name));
     const auto id = value == nullptr ? std::nullopt : gguf_integer(*value);

@@ -49,7 +49,7 @@ std::string_view own_model_type(std::string_view model_type) {
 
 const GgufArchitecture* find_architecture(std::string_view model_type) {
   for (const GgufArchitecture& one : store::gguf_architecture_table())
-    if (one.model_type == own_model_type(model_type)) return &one;
+    if (!one.only_read && one.model_type == own_model_type(model_type)) return &one;
   return nullptr;
 }
 
@@ -58,8 +58,8 @@ const GgufArchitecture& need_architecture(const store::ModelConfig& config) {
   throw InputError(
       config.path(),
       fmt::format("model_type is \"{}\", expected a model that llama.cpp's files are "
-                  "read of: {} ({} keep writes a container)",
-                  escape(config.model_type()), store::gguf_architectures(), field("names")));
+                  "written of: {} ({} keep writes a container)",
+                  escape(config.model_type()), store::gguf_architectures(true), field("names")));
 }
 
 // Designs.

@@ -16,6 +16,7 @@
 #include "base/thread/parallel.hpp"
 #include "text/model/vocabulary_file.hpp"
 #include "text/open/convert.hpp"
+#include "text/open/convert_spiece.hpp"
 #include "text/open/gguf_vocabulary.hpp"
 #include "text/open/spiece_model.hpp"
 #include "text/open/tokenizer_files.hpp"
@@ -59,6 +60,8 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"starcoder", "", true},
 };
 
+/// tokenizer.ggml.model of T5's.
+constexpr std::string_view kUnigram = "t5";
 constexpr std::string_view kPieceRoles = "bos eos unk pad";
 
 /// tokenizer.ggml.model of BERT's WordPiece.
@@ -110,6 +113,8 @@ std::string config_text(const GgufVocabulary& vocabulary, std::string_view name)
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("tokenizer_class", name);
+  // The file has all tokens that there are.
+  if (vocabulary.model == kUnigram) json.member("extra_ids", 0);
   if (vocabulary.model == kWords) {
     json.member("do_lower_case", true);
     for (const auto& [role, id] : vocabulary.roles)
@@ -120,8 +125,7 @@ std::string config_text(const GgufVocabulary& vocabulary, std::string_view name)
   json.member("add_bos_token", vocabulary.add_bos.value_or(true));
   json.member("add_eos_token", vocabulary.add_eos.value_or(false));
   // Byte-level BPE has none unless the file says so.
-  json.member("add_prefix_space",
-              vocabulary.add_space_prefix.value_or(vocabulary.model == "llama"));
+  json.member("add_prefix_space", vocabulary.add_space_prefix.value_or(vocabulary.model != "gpt2"));
   for (const auto& [role, id] : vocabulary.roles)
     json.member(role + "_token", vocabulary.tokens[static_cast<std::size_t>(id)]);
   json.end_object();
@@ -164,6 +168,27 @@ SpieceModel pieces_of(const GgufVocabulary& vocabulary, const std::string& path)
     if (role == "pad") spiece.pad_id = id;
   }
   return spiece;
+}
+
+/// The pieces of T5's Unigram model.
+SpieceModel unigram_of(const GgufVocabulary& vocabulary, const std::string& path) {
+  if (vocabulary.add_bos.value_or(false) || !vocabulary.add_eos.value_or(true))
+    throw InputError(path,
+                     "add_bos_token true or add_eos_token false, expected the end of a text "
+                     "after each alone, as T5 has it");
+  if (vocabulary.scores.empty())
+    throw InputError(path, "no tokenizer.ggml.scores, expected one for each token");
+  SpieceModel spiece = pieces_of(vocabulary, path);
+  spiece.type = SpieceModel::Type::kUnigram;
+  spiece.byte_fallback = false;
+  spiece.add_dummy_prefix = vocabulary.add_space_prefix.value_or(true);
+  spiece.remove_extra_whitespaces = vocabulary.remove_extra_whitespaces.value_or(false);
+  spiece.precompiled_charsmap = vocabulary.charsmap;
+  return spiece;
+}
+
+TokenizerParts read_unigram(const GgufVocabulary& vocabulary, const std::string& path) {
+  return read_spiece_class(unigram_of(vocabulary, path), path, settings_of(vocabulary, path, "t5"));
 }
 
 TokenizerParts read_pieces(const GgufVocabulary& vocabulary, const std::string& path) {
@@ -359,6 +384,11 @@ GgufVocabulary plain_vocabulary(const Tokenizer& tokenizer) {
 /// no file names them. A token of byte-level BPE that is spelled like one of theirs is a text.
 void add_usual_roles(const Tokenizer& tokenizer, std::string_view usual,
                      GgufVocabulary& vocabulary) {
+  for (const auto& [role, token] : spiece_bpe_roles(tokenizer.parts().kind)) {
+    const auto id = tokenizer.find(token);
+    if (id && has_word(usual, role) && !id_of(vocabulary, role))
+      vocabulary.roles.emplace_back(std::string(role), *id);
+  }
   for (const auto& [role, field] : kRoleFields) {
     const auto id = tokenizer.roles().*field;
     if (id && has_word(usual, role) && !id_of(vocabulary, role))
@@ -548,14 +578,18 @@ GgufVocabulary make_gguf_vocabulary(const Tokenizer& tokenizer, const std::strin
 std::vector<VocabularyText> files_of_gguf_vocabulary(const GgufVocabulary& vocabulary,
                                                      const std::string& path) {
   static_cast<void>(read_gguf_vocabulary(vocabulary, path));  // refuses what is wrong
-  const bool pieces = vocabulary.model == "llama", words = vocabulary.model == kWords;
+  const bool pieces = vocabulary.model == "llama", words = vocabulary.model == kWords,
+             unigram = vocabulary.model == kUnigram;
   const char* const name = words                  ? "BertTokenizer"
+                           : unigram              ? "T5Tokenizer"
                            : !pieces              ? "PreTrainedTokenizerFast"
                            : is_gemma(vocabulary) ? "GemmaTokenizer"
                                                   : "LlamaTokenizer";
   std::vector<VocabularyText> files;
   if (words) {
     files.push_back({"vocab.txt", word_lines(vocabulary, path)});
+  } else if (unigram) {
+    files.push_back({"spiece.model", write_spiece_model(unigram_of(vocabulary, path))});
   } else if (pieces) {
     files.push_back({"tokenizer.model", write_spiece_model(pieces_of(vocabulary, path))});
   } else {
@@ -575,9 +609,12 @@ TokenizerParts read_gguf_vocabulary(const GgufVocabulary& vocabulary, const std:
     parts = read_byte_pairs(vocabulary, path);
   } else if (vocabulary.model == kWords) {
     parts = read_words(vocabulary, path);
+  } else if (vocabulary.model == kUnigram) {
+    parts = read_unigram(vocabulary, path);
+    parts.role_names = settings_of(vocabulary, path, "").roles;
   } else {
     throw InputError(path,
-                     fmt::format("tokenizer.ggml.model is \"{}\", expected llama, gpt2 or bert",
+                     fmt::format("tokenizer.ggml.model is \"{}\", expected llama, gpt2, bert or t5",
                                  escape(vocabulary.model)));
   }
   parts.format = "gguf";

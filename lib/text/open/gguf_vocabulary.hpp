@@ -14,7 +14,7 @@ namespace masque::text {
 
 /// What the metadata of a GGUF file say of its tokenizer: the values under "tokenizer.ggml.".
 struct GgufVocabulary {
-  std::string model;  ///< "llama" (SentencePiece's BPE), "gpt2" (byte-level BPE) or "bert"
+  std::string model;  ///< "llama" (SentencePiece's BPE), "gpt2" (byte-level BPE), "bert" or "t5"
   std::string pre;    ///< how text is cut before BPE: "llama-bpe", "qwen2" …
   std::vector<std::string> tokens;  ///< by id
   std::vector<float> scores;        ///< of each token; SentencePiece's alone
@@ -22,9 +22,11 @@ struct GgufVocabulary {
   std::vector<std::string> merges;  ///< "left right", of byte-level BPE
   /// Which id has a role: "bos", "eos", "unk", "sep", "pad", "cls", "mask".
   std::vector<std::pair<std::string, TokenId>> roles;
-  std::optional<bool> add_bos,           ///< nothing: what llama.cpp takes for the model
-      add_eos;                           ///< nothing: false
-  std::optional<bool> add_space_prefix;  ///< nothing: true
+  std::optional<bool> add_bos,                   ///< nothing: what llama.cpp takes for the model
+      add_eos;                                   ///< nothing: false
+  std::optional<bool> add_space_prefix;          ///< nothing: true
+  std::string charsmap;                          ///< bytes of a Charsmap, of "t5"; empty: none
+  std::optional<bool> remove_extra_whitespaces;  ///< of "t5"; nothing: false
 };
 
 /// The parts of the tokenizer that `vocabulary` describes, with the ids that Hugging Face's have:
