@@ -470,7 +470,8 @@ void LlamaCppModel::State::add_tokenizer(std::vector<std::string>& notes) {
     for (const auto& [own, name] :
          {std::pair("bos", "bos_token_id"), {"eos", "eos_token_id"}, {"padding", "pad_token_id"}}) {
       std::optional<std::uint64_t> id;
-      if (!input_error_message([&] { id = config.size(name); }) && id && *id < UINT32_MAX)
+      if (!input_error_message([&, key_name = name] { id = config.size(key_name); }) && id &&
+          *id < UINT32_MAX)
         typed.push_back(store::make_gguf_uint32(fmt::format("tokenizer.ggml.{}_token_id", own),
                                                 static_cast<std::uint32_t>(*id)));
     }

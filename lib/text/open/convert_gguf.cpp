@@ -235,7 +235,7 @@ void write_added(const GgufVocabulary& vocabulary, JsonWriter& json) {
 
 /// How text is cut, as the pre-tokenizer of a tokenizer.json.
 std::string pre_tokenizer_json(const PreTokenizer& cut) {
-  const std::string plain = byte_level_json(false, true);
+  std::string plain = byte_level_json(false, true);
   if (!cut.pattern.empty())
     return cut_bytes_json(cut.pattern, "Isolated", false, byte_level_json(false, true, false));
   if (!cut.single_digits) return plain;
@@ -545,7 +545,7 @@ std::optional<GgufVocabulary> vocabulary_in(const Tokenizer& tokenizer, const st
   std::vector<std::string> merges;
   for (const auto& [left, right] :
        read_merges_txt(InputFile::open(path).read_all(kMostTokenizerBytes), path))
-    merges.push_back(left + " " + right);
+    merges.push_back(fmt::format("{} {}", left, right));
   return byte_pairs_of(tokenizer, kind == "gpt2" ? "gpt-2" : "qwen2", std::move(merges));
 }
 
