@@ -558,7 +558,7 @@ LlamaCppModel::State::OwnValues LlamaCppModel::State::stacked_values(
   OwnValues made{stacked(std::move(experts), first.bytes()), first.shape};
   made.shape.insert(made.shape.begin(), tensor.infos.size());
   return made;
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the function moves
 
 LlamaCppModel::State::OwnValues LlamaCppModel::State::turned_values(const OwnTensor& tensor) const {
   const store::TensorInfo& info = *tensor.infos.front();
@@ -577,7 +577,7 @@ LlamaCppModel::State::OwnValues LlamaCppModel::State::turned_values(const OwnTen
   OwnValues made{turned.function(), {info.shape[0], turned.rows}};
   if (matrix) made.shape.push_back(turned.columns);
   return made;
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the function moves
 
 LlamaCppModel::State::OwnValues LlamaCppModel::State::values_of(const OwnTensor& tensor) {
   const store::TensorInfo& info = *tensor.infos.front();
