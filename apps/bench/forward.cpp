@@ -116,7 +116,10 @@ cli::ExitCode run(const Options& o, cli::Session& session) {
   model::ModelOptions options;
   options.precision = o.precision;
   std::unique_ptr<model::Model> model;
-  const Timing load = time_of(1, [&] { model = model::open_model(o.model, options); });
+  const Timing load = time_of(1, [&] {
+    model.reset();  // one at a time: it may be large
+    model = model::open_model(o.model, options);
+  });
   std::vector<Work> works;
   works.reserve(shapes.size() + 1);
   for (const Shape shape : shapes) {

@@ -156,7 +156,8 @@ MatrixView<const T> Pass<T>::matrix(Role role, Index l) const {
 
 template <class T>
 EmbeddingTables<T> Pass<T>::tables() const {
-  return {model_.word_table.view, model_.segment_table.view, model_.position_table.view};
+  return {model_.word_table.view, model_.segment_table.view, model_.position_table.view,
+          model_.word_table.rows.get()};
 }
 
 template <class T>

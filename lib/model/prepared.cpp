@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <memory>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "kernel/parallel.hpp"
 #include "model/detector.hpp"
+#include "tensor/row_stack.hpp"
 
 namespace masque::model {
 namespace {
@@ -19,13 +22,11 @@ using kernel::Precision;
 template <class T, std::size_t N>
 Linear<T> stacked(const std::array<const DenseWeights<T>*, N>& parts, Precision precision,
                   Activation activation = Activation::kNone) {
-  std::vector<MatrixView<const T>> weights;
-  bool any_bias = false;
+  bool any_bias = false, later = false;
   Index outputs = 0;
-  weights.reserve(N);
   for (const DenseWeights<T>* part : parts) {
-    weights.push_back(part->weight.view);
     any_bias |= static_cast<bool>(part->bias);
+    later |= part->weight.rows != nullptr;
     outputs += part->weight.view.rows;
   }
   std::vector<T> bias;
@@ -38,6 +39,20 @@ Linear<T> stacked(const std::array<const DenseWeights<T>*, N>& parts, Precision 
       bias.resize(end, T{0});
     }
   }
+  if constexpr (std::is_same_v<T, float>) {
+    if (later) {
+      std::vector<std::shared_ptr<const RowSource>> sources;
+      for (const DenseWeights<T>* part : parts) {
+        const Weight<T>& weight = part->weight;
+        sources.push_back(weight.rows != nullptr ? weight.rows
+                                                 : std::make_shared<RowsInMemory>(weight.view));
+      }
+      return Linear<T>(std::make_shared<RowStack>(std::move(sources)), bias, precision, activation);
+    }
+  }
+  std::vector<MatrixView<const T>> weights;
+  weights.reserve(N);
+  for (const DenseWeights<T>* part : parts) weights.push_back(part->weight.view);
   return Linear<T>(weights, bias, precision, activation);
 }
 

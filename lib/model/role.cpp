@@ -207,6 +207,16 @@ DenseWeights<T>* dense_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role
 }
 
 template <class T>
+std::vector<DenseWeights<T>>* experts_of(LayerWeights<T>& layer, Role role) {
+  switch (role) {
+    case Role::kExpertUp: return &layer.expert_up;
+    case Role::kExpertGate: return &layer.expert_gate;
+    case Role::kExpertDown: return &layer.expert_down;
+    default: return nullptr;
+  }
+}
+
+template <class T>
 NormWeights<T>* norm_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role) {
   switch (role) {
     case Role::kEmbeddingNorm: return &weights.embedding_norm;
@@ -257,16 +267,6 @@ Weight<T>* single_of(ModelWeights<T>& weights, LayerWeights<T>& layer, Role role
   }
 }
 
-template <class T>
-std::vector<DenseWeights<T>>* experts_of(LayerWeights<T>& layer, Role role) {
-  switch (role) {
-    case Role::kExpertUp: return &layer.expert_up;
-    case Role::kExpertGate: return &layer.expert_gate;
-    case Role::kExpertDown: return &layer.expert_down;
-    default: return nullptr;
-  }
-}
-
 /// Element `part` of `parts`, which become as many as it needs.
 template <class Part>
 Part& element_of(std::vector<Part>& parts, Index part) {
@@ -286,6 +286,12 @@ std::vector<Weight<T>>* parts_of(ModelWeights<T>& weights, LayerWeights<T>& laye
 }
 
 }  // namespace
+
+bool is_dense(Role role) {
+  static ModelWeights<float> weights;
+  static LayerWeights<float> layer;
+  return dense_of(weights, layer, role) != nullptr || experts_of(layer, role) != nullptr;
+}
 
 template <class T>
 Weight<T>& weight_of(ModelWeights<T>& weights, Role role, bool bias, Index layer, Index part) {

@@ -101,6 +101,8 @@ struct RoleShape {
 /// have several.
 RoleShape role_shape(const Design& design, Role role, Index part = 0);
 
+/// Whether `role` is a dense layer, whose weight is a matrix that states are multiplied with.
+bool is_dense(Role role);
 /// Whether `role` is a norm: weight and bias are vectors.
 bool is_norm(Role role);
 /// Whether `role` is a projection of tokens with global attention, which no text has.

@@ -79,7 +79,7 @@ class KeepStates final : public Observer {
 
 template <class T>
 std::unique_ptr<Model> open_as(const std::string& path, const ModelOptions& options) {
-  const LoadOptions load{.family = options.family};
+  const LoadOptions load{.family = options.family, .later = std::is_same_v<T, float>};
   if (options.decoder) {
     if (auto pair = load_pair<T>(path, load)) {
       auto encoder = std::make_unique<const Transformer<T>>(

@@ -9,6 +9,7 @@
 
 #include "model/design.hpp"
 #include "tensor/matrix.hpp"
+#include "tensor/row_source.hpp"
 
 namespace masque::model {
 
@@ -18,9 +19,12 @@ template <class T>
 struct Weight {
   MatrixView<const T> view;           ///< without gaps between rows; valid as long as `owner`
   std::shared_ptr<const void> owner;  ///< keeps the memory of `view`, a mapped file or a Matrix
+  /// With LoadOptions::later, of a large matrix: what reads it. Then `view` has a shape and no
+  /// data.
+  std::shared_ptr<const RowSource> rows = nullptr;
 
   /// Whether the model has the tensor.
-  explicit operator bool() const { return view.data != nullptr; }
+  explicit operator bool() const { return view.data != nullptr || rows != nullptr; }
   /// All elements, row by row; as valid as `view`.
   std::span<const T> span() const {
     return {view.data, static_cast<std::size_t>(view.rows * view.columns)};
@@ -154,6 +158,9 @@ struct LoadedModel {
 /// How load_model reads a checkpoint.
 struct LoadOptions {
   std::string family;  ///< name or model_type; empty: by config.json's model_type or architectures
+  /// Weights of large dense layers and the word table stay in their files (Weight::rows), for
+  /// prepare() to read: half the memory and less. T is float.
+  bool later = false;
 };
 
 /// An encoder–decoder as read.

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/file/file.hpp"
 #include "base/types.hpp"
 #include "tensor/dtype.hpp"
+#include "tensor/quantized_block.hpp"
 
 namespace masque::store {
 
@@ -25,6 +27,15 @@ class TensorReader {
   /// without gaps. Inside of the tensor. `file` is the one that the tensor is in. Thread-safe.
   /// Throws InputError.
   virtual void read(const InputFile& file, std::uint64_t offset, MutableBytes out) const = 0;
+
+  /// The blocks that the file has where read() gives floats; nullptr: it has none.
+  virtual const BlockFormat* block_format() const { return nullptr; }
+  /// Fills `out`, as large as whole blocks of block_format(), with the blocks of the elements from
+  /// `first` on, all of one row. Thread-safe. Throws InputError.
+  virtual void read_blocks(const InputFile& /*file*/, std::uint64_t /*first*/,
+                           MutableBytes /*out*/) const {
+    MASQUE_CHECK(false);
+  }
 };
 
 /// One tensor of a file. To its users its bytes are row-major, little-endian, without gaps.

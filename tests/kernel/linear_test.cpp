@@ -2,18 +2,24 @@
 #include "kernel/product/linear.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/processor/processor.hpp"
 #include "base/random/random.hpp"
+#include "kernel/number/bfloat16.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product/strip_weights.hpp"
 #include "kernel/softmax/log_probability.hpp"
 #include "support/near.hpp"
+#include "tensor/row_stack.hpp"
 
 namespace masque::test {
 namespace {
@@ -53,7 +59,9 @@ struct Product {
   ~Product() { kernel::choose_product(kernel::ProductChoice::kByShape); }
 };
 
-TEST_CASE("our product and oneDNN's are near each other, and a row is the same in any batch") {
+TEST_CASE(
+    "our product and oneDNN's are near each other, and a row is the same "
+    "in any batch") {
   using kernel::ProductChoice;
   for (const auto precision : {Precision::kF32, Precision::kBf16}) {
     const Matrix<float> weight = random_matrix(200, 500, 1), bias = random_matrix(1, 200, 2);
@@ -82,7 +90,9 @@ TEST_CASE("our product and oneDNN's are near each other, and a row is the same i
   }
 }
 
-TEST_CASE("which product multiplies depends on instruction set and shape, unless one is chosen") {
+TEST_CASE(
+    "which product multiplies depends on instruction set and shape, "
+    "unless one is chosen") {
   const bool below = instruction_set() < InstructionSet::kAvx512;
   const bool avx512 = instruction_set() == InstructionSet::kAvx512;
   struct Case {
@@ -108,7 +118,142 @@ TEST_CASE("which product multiplies depends on instruction set and shape, unless
   CHECK(kernel::StripWeights::preferred(768, 768, Precision::kBf16) == below);
 }
 
-TEST_CASE("a row's result does not depend on the other rows, their number, gaps or threads") {
+/// Whole numbers with scales, and with minima if it has some.
+class Codes final : public RowSource {
+ public:
+  Codes(Index rows, Index columns, Index part, bool minima, std::uint64_t item)
+      : rows_(rows), columns_(columns), part_(part), minima_(minima) {
+    const Index parts = columns / part;
+    RandomStream random(5, "codes", item);
+    codes_.resize(static_cast<std::size_t>(rows * columns));
+    std::vector<double> numbers(codes_.size());
+    random.normal(0, numbers.size(), numbers.data());
+    for (std::size_t i = 0; i < codes_.size(); ++i)
+      codes_[i] = static_cast<std::int8_t>(std::clamp(numbers[i] * 40, -128.0, 127.0));
+    scales_ = random_matrix(rows, parts, item + 1);
+    minimum_ = minima ? random_matrix(rows, parts, item + 2) : Matrix<float>::zero(rows, parts);
+  }
+  Index rows() const override { return rows_; }
+  Index columns() const override { return columns_; }
+  Index part() const override { return part_; }
+  bool has_minima() const override { return minima_; }
+  void read(Index first, MatrixView<float> out) const override {
+    for (Index i = 0; i < out.rows; ++i) {
+      for (Index k = 0; k < columns_; ++k) {
+        const float product = scales_.view().at(first + i, k / part_) *
+                              static_cast<float>(codes_[index(first + i, k)]);
+        out.at(i, k) = product - minimum_.view().at(first + i, k / part_);
+      }
+    }
+  }
+  void read_codes(Index first, Index count, const RowCodes& out) const override {
+    const Index parts = columns_ / part_;
+    std::copy_n(codes_.begin() + first * columns_, count * columns_, out.codes.begin());
+    std::copy_n(scales_.view().row(first), count * parts, out.scales.begin());
+    std::copy_n(minimum_.view().row(first), count * parts, out.minima.begin());
+  }
+
+ private:
+  std::size_t index(Index row, Index column) const {
+    return static_cast<std::size_t>(row * columns_ + column);
+  }
+  Index rows_, columns_, part_;
+  bool minima_;
+  std::vector<std::int8_t> codes_;
+  Matrix<float> scales_, minimum_;
+};
+
+/// Whether products of the narrow and the wide form of `weights` have the same bits.
+bool narrow_is_wide(const RowSource& weights) {
+  const kernel::StripWeights wide(weights, Precision::kF32);
+  const auto narrow = kernel::StripWeights::narrow(weights);
+  if (!narrow) return false;
+  const Matrix<float> x = random_matrix(131, wide.inputs(), 9);
+  for (const Index rows : {1, 2, 7, 131}) {
+    for (const Index first : {0, 32}) {
+      const Index columns = wide.outputs() - first;
+      Matrix<float> a(rows, columns), b(rows, columns);
+      wide.multiply(x.view().middle_rows(0, rows), first, a.view());
+      narrow->multiply(x.view().middle_rows(0, rows), first, b.view());
+      if (!same_bits(std::as_const(a).view(), std::as_const(b).view())) return false;
+    }
+  }
+  return true;
+}
+
+TEST_CASE(
+    "weights in two bytes and in one have the products of the same "
+    "floats, bit for bit") {
+  for (const Index outputs : {33, 64, 200}) {
+    for (const Index inputs : {32, 384, 1056}) {
+      CAPTURE(outputs);
+      CAPTURE(inputs);
+      Matrix<float> weight = random_matrix(outputs, inputs, 1);
+      const auto floats = std::make_shared<RowsInMemory>(weight.view());
+      CHECK_FALSE(kernel::StripWeights::narrow(*floats));
+      // The source reads what then stands there.
+      kernel::round_row_to_bf16(weight.data(), outputs * inputs, weight.data());
+      CHECK(narrow_is_wide(*floats));
+      const auto plain = std::make_shared<Codes>(outputs, inputs, 32, false, 20),
+                 halves = std::make_shared<Codes>(48, inputs, 16, false, 30),
+                 minima = std::make_shared<Codes>(outputs, inputs, 32, true, 40);
+      CHECK(narrow_is_wide(*plain));
+      CHECK(narrow_is_wide(*minima));
+      // Stacks: parts of 16 and 32, with minima and without; with floats all are read as floats.
+      CHECK(narrow_is_wide(RowStack({plain, halves, minima})));
+      CHECK(RowStack({plain, floats}).part() == 0);
+    }
+  }
+}
+
+TEST_CASE(
+    "weights that are read are the weights in memory, and an error of "
+    "reading is thrown") {
+  class Bad final : public RowSource {
+   public:
+    Index rows() const override { return 600; }
+    Index columns() const override { return 512; }
+    void read(Index first, MatrixView<float> out) const override {
+      if (first + out.rows > 300) throw InputError("row 299");
+      for (Index i = 0; i < out.rows; ++i) std::fill_n(out.row(i), out.columns, 1.0F);
+    }
+  };
+  const auto bad = std::make_shared<Bad>();
+  for (const auto precision : {Precision::kF32, Precision::kBf16})
+    CHECK_THROWS_AS(Linear<float>(bad, {}, precision), InputError);
+
+  const Matrix<float> one = random_matrix(600, 512, 1), two = random_matrix(77, 512, 2);
+  const auto first = std::make_shared<RowsInMemory>(one.view()),
+             second = std::make_shared<RowsInMemory>(two.view());
+  const auto stack =
+      std::make_shared<RowStack>(std::vector<std::shared_ptr<const RowSource>>{first, second});
+  const std::array<MatrixView<const float>, 2> views{one.view(), two.view()};
+  const Matrix<float> x = random_matrix(140, 512, 3), bias = random_matrix(1, 677, 4);
+  for (const auto precision : {Precision::kF32, Precision::kBf16}) {
+    const auto product = [&](const Linear<float>& linear) {
+      Matrix<float> y(140, 677);
+      linear.forward(x.view(), y.view());
+      return y;
+    };
+    using kernel::WeightStorage;
+    const auto stored = [&](WeightStorage storage) {
+      return product({stack, bias.span(), precision, Activation::kTanh, storage});
+    };
+    const Matrix<float> in_memory = product({views, bias.span(), precision, Activation::kTanh});
+    CHECK(same_bits(in_memory.view(), stored(WeightStorage::kPacked).view()));
+    // Weights that are read for each product have the results of our own product.
+    CHECK(
+        same_bits(stored(WeightStorage::kStrips).view(), stored(WeightStorage::kStreamed).view()));
+  }
+  const Linear<float> broken(bad, {}, Precision::kF32, Activation::kNone,
+                             kernel::WeightStorage::kStreamed);
+  Matrix<float> y(140, 600);
+  CHECK_THROWS_AS(broken.forward(x.view(), y.view()), InputError);
+}
+
+TEST_CASE(
+    "a row's result does not depend on the other rows, their number, "
+    "gaps or threads") {
   for (const auto precision : {Precision::kF32, Precision::kBf16}) {
     for (const auto& sizes : std::vector<std::pair<Index, Index>>{
              {768, 768}, {3072, 200}, {64, 2304}, {37, 130}, {63, 80}, {6144, 130}, {1, 1}}) {
@@ -229,7 +374,9 @@ std::vector<double> dense_log_probabilities(const Matrix<float>& x, const Matrix
   return result;
 }
 
-TEST_CASE("log-probabilities are those of all logits at once, for any number of rows and threads") {
+TEST_CASE(
+    "log-probabilities are those of all logits at once, for any number "
+    "of rows and threads") {
   for (const Index vocabulary : {1, 7, 1024, 2500}) {
     CAPTURE(vocabulary);
     const Matrix<float> weight = random_matrix(vocabulary, 32, 1);

@@ -1,9 +1,12 @@
 #include "kernel/product/linear.hpp"
 
 #include <algorithm>
+#include <array>
 #include <complex>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/divide.hpp"
 #include "base/error.hpp"
@@ -12,7 +15,9 @@
 #include "kernel/parallel.hpp"
 #include "kernel/product/linear_reference.hpp"
 #include "kernel/product/product_rows.hpp"
+#include "kernel/product/streamed_weights.hpp"
 #include "kernel/product/strip_weights.hpp"
+#include "tensor/row_stack.hpp"
 
 namespace masque::kernel {
 namespace {
@@ -67,6 +72,14 @@ Index stacked_rows(std::span<const MatrixView<const T>> weights) {
                          [](Index sum, const auto& w) { return sum + w.rows; });
 }
 
+/// Views in memory as one source.
+RowStack stack_of(std::span<const MatrixView<const float>> views) {
+  std::vector<std::shared_ptr<const RowSource>> sources;
+  sources.reserve(views.size());
+  for (const auto& view : views) sources.push_back(std::make_shared<RowsInMemory>(view));
+  return RowStack(std::move(sources));
+}
+
 }  // namespace
 
 /// The reference: weights transposed to (in, out), so that loops over outputs run along memory.
@@ -115,16 +128,43 @@ template <>
 struct Linear<float>::State {
   State(std::span<const MatrixView<const float>> parts, Precision precision)
       : inputs(parts[0].columns), outputs(stacked_rows(parts)) {
-    if (StripWeights::preferred(outputs, inputs, precision)) {
-      strips.emplace(parts, precision);
-    } else {
-      packed.emplace(parts, precision);
+    if (!pack_strips(stack_of(parts), precision)) packed.emplace(parts, precision);
+  }
+  State(std::shared_ptr<const RowSource> weights, Precision precision, WeightStorage storage)
+      : inputs(weights->columns()), outputs(weights->rows()) {
+    if (storage == WeightStorage::kStreamed) {
+      streamed.emplace(std::move(weights), precision);
+    } else if (!pack_strips(*weights, precision) && storage == WeightStorage::kStrips) {
+      strips.emplace(*weights, precision);
+    } else if (!strips) {
+      Matrix<float> all(outputs, inputs);
+      constexpr Index kRows = 64;
+      parallel_items(divide_up(outputs, kRows), [&](Index p) {
+        const Index first = p * kRows;
+        weights->read(first, all.view().middle_rows(first, std::min(kRows, outputs - first)));
+      });
+      packed.emplace(std::array{std::as_const(all).view()}, precision);
     }
+  }
+
+  /// Takes our own product if it is the one for these weights. Narrow ones are always ours.
+  bool pack_strips(const RowSource& weights, Precision precision) {
+    if (StripWeights::tries_narrow(outputs, inputs, precision))
+      strips = StripWeights::narrow(weights);
+    if (!strips && StripWeights::preferred(outputs, inputs, precision))
+      strips.emplace(weights, precision);
+    return strips.has_value();
   }
 
   void run(MatrixView<const float> x, Index first, MatrixView<float> y) const {
     if (strips) {
       run_strips(x, first, y);
+    } else if (streamed) {
+      streamed->multiply(x, first, y);
+      for_rows(y.rows, y.columns, [&](Index i) {
+        finish_row(activation, y.row(i), bias.empty() ? nullptr : bias.data() + first, y.row(i),
+                   y.columns);
+      });
     } else {
       run_packed(x, first, y);
     }
@@ -171,8 +211,10 @@ struct Linear<float>::State {
 
   Index inputs;
   Index outputs;
-  std::optional<StripWeights> strips;  ///< one of the two
+  // One of these.
+  std::optional<StripWeights> strips;
   std::optional<onednn::PackedWeights> packed;
+  std::optional<StreamedWeights> streamed;
   std::vector<float> bias;
   Activation activation = Activation::kNone;
 };
@@ -182,6 +224,16 @@ Linear<T>::Linear(std::span<const MatrixView<const T>> weights, std::span<const 
                   Precision precision, Activation activation) {
   MASQUE_CHECK(!weights.empty());
   const auto state = std::make_shared<State>(weights, precision);
+  MASQUE_CHECK(bias.empty() || static_cast<Index>(bias.size()) == state->outputs);
+  state->bias.assign(bias.begin(), bias.end());
+  state->activation = activation;
+  state_ = state;
+}
+
+template <>
+Linear<float>::Linear(std::shared_ptr<const RowSource> weights, std::span<const float> bias,
+                      Precision precision, Activation activation, WeightStorage storage) {
+  const auto state = std::make_shared<State>(std::move(weights), precision, storage);
   MASQUE_CHECK(bias.empty() || static_cast<Index>(bias.size()) == state->outputs);
   state->bias.assign(bias.begin(), bias.end());
   state->activation = activation;

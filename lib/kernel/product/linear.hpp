@@ -13,8 +13,16 @@
 #include "kernel/activation.hpp"
 #include "kernel/number/precision.hpp"
 #include "tensor/matrix.hpp"
+#include "tensor/row_source.hpp"
 
 namespace masque::kernel {
+
+/// Where the weights of a product are kept.
+enum class WeightStorage {
+  kPacked,    ///< in memory, for the product that is faster for them
+  kStrips,    ///< in memory, for our own product
+  kStreamed,  ///< in their source: read again for each product, ours
+};
 
 /// A weight matrix, prepared once. Immutable and thread-safe; movable.
 template <class T>
@@ -27,13 +35,19 @@ class Linear {
   /// `activation` is the function of forward().
   Linear(std::span<const MatrixView<const T>> weights, std::span<const T> bias, Precision precision,
          Activation activation = Activation::kNone);
+  /// The same with `weights` that are read row by row, and kept as `storage` says; the memory of
+  /// those that are packed is all that they take, two bytes or one for a number where that has the
+  /// same bits (StripWeights::narrow). T is float. Throws what the source throws.
+  Linear(std::shared_ptr<const RowSource> weights, std::span<const T> bias, Precision precision,
+         Activation activation = Activation::kNone, WeightStorage storage = WeightStorage::kPacked);
 
   Index inputs() const;                             ///< columns of the weights; 0 if empty()
   Index outputs() const;                            ///< rows of the stacked weights; 0 if empty()
   bool empty() const { return state_ == nullptr; }  ///< true without weights
 
   /// `y` (rows, out) = act(x Wᵀ + b) for `x` (rows, in). x and y must not overlap. Scratch memory
-  /// is kept per thread. Inside a parallel region it runs on the calling thread, else on all.
+  /// is kept per thread. Inside a parallel region it runs on the calling thread, else on all. Of
+  /// kStreamed it throws what the source throws.
   void forward(MatrixView<const T> x, MatrixView<T> y) const;
 
   /// Columns `first` … first + y.columns − 1 of forward()'s result for `x`, to `y`, bit for bit.

@@ -4,20 +4,19 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/divide.hpp"
 #include "base/error.hpp"
 #include "base/processor/large_pages.hpp"
 #include "base/processor/processor.hpp"
+#include "kernel/number/bfloat16.hpp"
 #include "kernel/parallel.hpp"
 #include "kernel/product/panel_product.hpp"
 
 namespace masque::kernel {
 namespace {
-
-/// What the operands are: pairs of bfloat16 are oneDNN's.
-panel::Kind kind_of(bool rounded) { return rounded ? panel::Kind::kRounded : panel::Kind::kFloat; }
 
 /// Weights for which our product is the faster one.
 struct OursIsFaster {
@@ -54,43 +53,178 @@ bool StripWeights::preferred(Index outputs, Index inputs, Precision precision) {
   });
 }
 
-StripWeights::StripWeights(std::span<const MatrixView<const float>> weights, Precision precision)
-    : rounded_(precision == Precision::kBf16) {
-  MASQUE_CHECK(!weights.empty() && precision != Precision::kF64);
-  inputs_ = weights[0].columns;
-  for (const auto& weight : weights) MASQUE_CHECK(weight.columns == inputs_);
-  std::vector<const float*> rows;
-  panel::list_rows(weights, rows);
-  outputs_ = static_cast<Index>(rows.size());
-  const Index stride = inputs_ * kStripColumns<float>;
-  const Index size = strips_of<float>(outputs_) * stride;
-  const auto bytes = large_pages(static_cast<std::size_t>(size) * sizeof(float));
-  strips_ = std::shared_ptr<float>(bytes, reinterpret_cast<float*>(bytes.get()));
-  const Strips<float> strips{strips_.get(), stride};
-  constexpr Index kPart = panel::kColumns;
-  parallel_ranges(divide_up(outputs_, kPart), 1, [&](Index begin, Index end) {
-    for (Index first = begin * kPart; first < std::min(end * kPart, outputs_); first += kPart) {
-      const std::span<const float* const> some(
-          rows.data() + first, static_cast<std::size_t>(std::min(kPart, outputs_ - first)));
-      panel::pack_panel_transposed(kind_of(rounded_), some, inputs_, strips.from_column(first));
-    }
+namespace {
+
+/// Rows of weights that are packed at once.
+constexpr Index kPart = panel::kColumns;
+constexpr auto kStrip = static_cast<std::size_t>(kStripColumns<float>);
+
+/// Calls work(the rows of a strip, the strip) for the strips of `count` rows, `bytes` each from
+/// `out` on. Columns after the last are those of the last row.
+template <class Work>
+void for_strips(Index count, Index bytes, std::byte* out, const Work& work) {
+  for (Index first = 0; first < count; first += kStripColumns<float>, out += bytes) {
+    std::array<Index, kStrip> rows{};
+    for (std::size_t i = 0; i < kStrip; ++i)
+      rows[i] = std::min(first + static_cast<Index>(i), count - 1);
+    work(rows, out);
+  }
+}
+
+/// Pointers to `rows`, `width` numbers each, of those at `first`.
+template <class T>
+std::array<const T*, kStrip> pointers(const std::array<Index, kStrip>& rows, const T* first,
+                                      Index width) {
+  std::array<const T*, kStrip> found{};
+  for (std::size_t i = 0; i < kStrip; ++i) found[i] = first + rows[i] * width;
+  return found;
+}
+
+/// Packs rows [first, first + count) of `weights` as strips of whole numbers of `form`.
+void pack_codes(const RowSource& weights, const NarrowForm& form, Index first, Index count,
+                std::byte* out) {
+  thread_local std::vector<std::int8_t> codes;
+  thread_local std::vector<float> scales, minima;
+  const Index depth = weights.columns(), parts = depth / form.part;
+  codes.resize(static_cast<std::size_t>(count * depth));
+  scales.resize(static_cast<std::size_t>(count * parts));
+  minima.resize(scales.size());
+  weights.read_codes(first, count, {codes, scales, minima});
+  for_strips(count, form.strip_bytes(depth), out,
+             [&](const std::array<Index, kStrip>& rows, std::byte* to) {
+               pack_code_strip(form, pointers(rows, codes.data(), depth).data(),
+                               pointers(rows, scales.data(), parts).data(),
+                               pointers(rows, minima.data(), parts).data(), depth, to);
+             });
+}
+
+/// Packs `rows` as strips of floats to `out`.
+void pack_floats(MatrixView<const float> rows, float* out) {
+  std::vector<const float*> begins;
+  panel::list_rows({&rows, 1}, begins);
+  panel::pack_panel_transposed(panel::Kind::kFloat, begins, rows.columns,
+                               {out, rows.columns * kStripColumns<float>});
+}
+
+/// Packs `rows` as strips of bfloat16 to `out`. False: one is none.
+bool pack_bf16(MatrixView<const float> rows, std::byte* out) {
+  thread_local Matrix<float> wide;
+  wide.resize(strips_of<float>(rows.rows), rows.columns * kStripColumns<float>);
+  pack_floats(rows, wide.data());
+  return narrow_to_bf16(wide.span(), reinterpret_cast<std::uint16_t*>(out));
+}
+
+}  // namespace
+
+StripWeights::StripWeights(const RowSource& weights, std::optional<NarrowForm> form, bool rounded)
+    : inputs_(weights.columns()), outputs_(weights.rows()), rounded_(rounded), form_(form) {
+  strips_ = large_pages(static_cast<std::size_t>(strips_of<float>(outputs_) * strip_bytes()));
+}
+
+Index StripWeights::strip_bytes() const {
+  return form_ ? form_->strip_bytes(inputs_)
+               : inputs_ * kStripColumns<float> * static_cast<Index>(sizeof(float));
+}
+
+bool StripWeights::tries_narrow(Index outputs, Index inputs, Precision precision) {
+  constexpr Index kFrom = Index{1} << 18;
+  return precision == Precision::kF32 && g_choice != ProductChoice::kOneDnn &&
+         outputs * inputs >= kFrom;
+}
+
+StripWeights::StripWeights(const RowSource& weights, Precision precision)
+    : StripWeights(weights,
+                   precision == Precision::kBf16 ? std::optional(NarrowForm()) : std::nullopt,
+                   precision == Precision::kBf16) {
+  MASQUE_CHECK(precision != Precision::kF64);
+  const bool done = pack(weights);
+  MASQUE_CHECK(done);
+}
+
+std::optional<StripWeights> StripWeights::narrow(const RowSource& weights) {
+  NarrowForm form;
+  if (weights.part() > 0 && panel::kDepth % weights.part() == 0)
+    form = {weights.part(), weights.has_minima()};
+  StripWeights made(weights, form, false);
+  if (!made.pack(weights)) return std::nullopt;
+  return made;
+}
+
+bool StripWeights::pack(const RowSource& weights) {
+  const Index bytes = strip_bytes();
+  std::atomic<bool> fits = true;
+  parallel_items(divide_up(outputs_, kPart), [&](Index p) {
+    if (!fits) return;
+    const Index first = p * kPart, count = std::min(kPart, outputs_ - first);
+    std::byte* const out = strips_.get() + first / kStripColumns<float> * bytes;
+    if (form_ && form_->part > 0) return pack_codes(weights, *form_, first, count, out);
+    thread_local Matrix<float> made;
+    const MatrixView<const float> rows = read_rows(weights, first, count, rounded_, made);
+    if (!form_) return pack_floats(rows, reinterpret_cast<float*>(out));
+    if (!pack_bf16(rows, out)) fits = false;
   });
+  return fits;
 }
 
 void StripWeights::multiply(MatrixView<const float> x, Index first, MatrixView<float> y) const {
   MASQUE_CHECK(x.columns == inputs_ && x.rows == y.rows && first % kStripColumns<float> == 0);
   thread_local Matrix<float> made;
-  if (rounded_) {
-    made.resize(x.rows, inputs_);
-    panel::pack_left(kind_of(rounded_), x, made.data());
-    x = made.view();
-  }
-  const Strips<const float> strips =
-      Strips<const float>{strips_.get(), inputs_ * kStripColumns<float>}.from_column(first);
-  for (Index k = 0; k < inputs_ || k == 0; k += panel::kDepth) {
-    const Index count = std::min(panel::kDepth, inputs_ - k);
+  if (rounded_) x = round_left(x, made);
+  form_ ? multiply_narrow(x, first, y) : multiply_floats(x, first, y);
+}
+
+MatrixView<const float> round_left(MatrixView<const float> x, Matrix<float>& memory) {
+  memory.resize(x.rows, x.columns);
+  panel::pack_left(panel::Kind::kRounded, x, memory.data());
+  return std::as_const(memory).view();
+}
+
+MatrixView<const float> read_rows(const RowSource& source, Index first, Index count, bool rounded,
+                                  Matrix<float>& memory) {
+  memory.resize(count, source.columns());
+  source.read(first, memory.view());
+  if (rounded) round_row_to_bf16(memory.data(), count * source.columns(), memory.data());
+  return std::as_const(memory).view();
+}
+
+void multiply_strips(MatrixView<const float> x, const Strips<const float>& strips,
+                     MatrixView<float> y) {
+  for (Index k = 0; k < x.columns || k == 0; k += panel::kDepth) {
+    const Index count = std::min(panel::kDepth, x.columns - k);
     multiply_packed(LeftOperand<float>::rows(x.middle_columns(k, count)), count,
                     strips.from_depth(k), y, k == 0 ? Onto::kNothing : Onto::kSum);
+  }
+}
+
+void StripWeights::multiply_floats(MatrixView<const float> x, Index first,
+                                   MatrixView<float> y) const {
+  const Strips<const float> all{reinterpret_cast<const float*>(strips_.get()),
+                                inputs_ * kStripColumns<float>};
+  multiply_strips(x, all.from_column(first), y);
+}
+
+void StripWeights::multiply_narrow(MatrixView<const float> x, Index first,
+                                   MatrixView<float> y) const {
+  const NarrowStrips strips{strips_.get(), strip_bytes(), *form_};
+  // Four strips of floats stay in the second-level cache until all rows were multiplied with them.
+  constexpr Index kWide = 4 * kStripColumns<float>;
+  thread_local Matrix<float> wide;
+  wide.resize(4, panel::kDepth * kStripColumns<float>);
+  for (Index column = 0; column < y.columns; column += kWide) {
+    const auto to = y.middle_columns(column, std::min(kWide, y.columns - column));
+    const bool whole = to.columns % kStripColumns<float> == 0;
+    for (Index k = 0; k < inputs_ || k == 0; k += panel::kDepth) {
+      const Index count = std::min(panel::kDepth, inputs_ - k);
+      if (x.rows == 1 && whole) {
+        multiply_narrow_row(x.data + k, strips, first + column, to.columns, k, count, k > 0,
+                            to.data);
+        continue;
+      }
+      const Strips<float> floats{wide.data(), panel::kDepth * kStripColumns<float>};
+      widen_strips(strips, first + column, to.columns, k, count, floats);
+      multiply_packed(LeftOperand<float>::rows(x.middle_columns(k, count)), count,
+                      {floats.data, floats.stride}, to, k == 0 ? Onto::kNothing : Onto::kSum);
+    }
   }
 }
 

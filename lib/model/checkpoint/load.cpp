@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@
 #include "store/transpose.hpp"
 #include "tensor/convert.hpp"
 #include "tensor/finite.hpp"
+#include "tensor/quantized_block.hpp"
+#include "tensor/row_source.hpp"
 
 namespace masque::model {
 
@@ -356,6 +359,10 @@ void Finder::list_unused() {
 
 // Elements of a piece of work: large tables are shared between threads.
 constexpr Index kPiece = Index{1} << 21;
+// Elements of a matrix from which on it may stay in its file.
+constexpr Index kLaterFrom = Index{1} << 16;
+// The same of a word table, whose rows are then read one by one for each text.
+constexpr Index kLaterWordsFrom = Index{1} << 24;
 
 template <class T>
 void check_finite(const store::Checkpoint& checkpoint, const store::TensorInfo& info, Index begin,
@@ -430,6 +437,92 @@ void transpose(const PlacedTensor& tensor, const T* from, T* to) {
   }
 }
 
+/// For each row of the matrix of `tensor` the row of the file that it is; empty: the same one.
+std::vector<Index> stored_rows(const PlacedTensor& tensor) {
+  if (is_as_stored(tensor.layout)) return {};
+  PlacedTensor column = tensor;
+  column.columns = 1;
+  std::vector<Index> places(static_cast<std::size_t>(tensor.rows)), stored(places.size());
+  std::iota(places.begin(), places.end(), Index{0});
+  transpose(column, places.data(), stored.data());
+  return stored;
+}
+
+/// Rows of a tensor that stays in its file.
+class RowsInFile final : public RowSource {
+ public:
+  /// The tensor `info` of `checkpoint`, placed as `tensor`, of which it has rows [first, first +
+  /// rows).
+  RowsInFile(std::shared_ptr<const store::Checkpoint> checkpoint, const store::TensorInfo& info,
+             const PlacedTensor& tensor, Index first, Index rows)
+      : checkpoint_(std::move(checkpoint)),
+        info_(info),
+        rows_(rows),
+        columns_(tensor.columns),
+        first_(first),
+        stored_(stored_rows(tensor)) {
+    const BlockFormat* const blocks = info_.reader ? info_.reader->block_format() : nullptr;
+    if (blocks != nullptr && static_cast<std::size_t>(columns_) % blocks->elements == 0)
+      blocks_ = blocks;
+  }
+
+  Index rows() const override { return rows_; }
+  Index columns() const override { return columns_; }
+  void read(Index first, MatrixView<float> out) const override {
+    for_runs(first, out.rows, [&](Index stored, Index count, Index at) {
+      const std::span<float> numbers(out.row(at), static_cast<std::size_t>(count * columns_));
+      read_elements(*checkpoint_, info_, stored * columns_, numbers);
+      check_finite<float>(*checkpoint_, info_, stored * columns_, numbers);
+    });
+  }
+  Index part() const override { return blocks_ ? static_cast<Index>(blocks_->part) : 0; }
+  bool has_minima() const override { return blocks_->minima; }
+  void read_codes(Index first, Index count, const RowCodes& out) const override {
+    const auto columns = static_cast<std::size_t>(columns_), parts = columns / blocks_->part;
+    std::vector<std::byte> bytes(columns / blocks_->elements * blocks_->bytes);
+    for (Index i = 0; i < count; ++i) {
+      const auto row = static_cast<std::size_t>(i);
+      const Index stored = stored_row(first + i);
+      info_.reader->read_blocks(checkpoint_->files()[info_.file].file,
+                                static_cast<std::uint64_t>(stored * columns_), bytes);
+      const RowCodes own{out.codes.subspan(row * columns, columns),
+                         out.scales.subspan(row * parts, parts),
+                         out.minima.subspan(row * parts, parts)};
+      unpack_blocks(*blocks_, bytes, own);
+      bool finite = true;
+      for (std::size_t p = 0; p < parts; ++p)
+        finite = finite && std::isfinite(own.scales[p] * 128 - own.minima[p]) &&
+                 std::isfinite(own.scales[p] * -128 - own.minima[p]);
+      if (finite) continue;
+      // Of these numbers some may be too large: then reading throws, naming the first.
+      std::vector<float> numbers(columns);
+      read(first + i, {numbers.data(), 1, columns_});
+    }
+  }
+
+ private:
+  Index stored_row(Index row) const {
+    return stored_.empty() ? first_ + row : stored_[static_cast<std::size_t>(first_ + row)];
+  }
+  /// Calls work(row of the file, how many, first of them in the `count` rows) for runs of rows that
+  /// follow each other in the file.
+  template <class Work>
+  void for_runs(Index first, Index count, const Work& work) const {
+    if (stored_.empty()) return work(first_ + first, count, Index{0});
+    for (Index at = 0, run = 1; at < count; at += run) {
+      const Index begin = stored_row(first + at);
+      for (run = 1; at + run < count && stored_row(first + at + run) == begin + run;) ++run;
+      work(begin, run, at);
+    }
+  }
+
+  std::shared_ptr<const store::Checkpoint> checkpoint_;
+  store::TensorInfo info_;
+  Index rows_, columns_, first_;
+  std::vector<Index> stored_;
+  const BlockFormat* blocks_ = nullptr;
+};
+
 /// One matrix of both: `below` after the rows of `above`, which may be several side by side.
 template <class T>
 Weight<T> stacked(const Weight<T>& above, const Weight<T>& below) {
@@ -444,8 +537,12 @@ Weight<T> stacked(const Weight<T>& above, const Weight<T>& below) {
 template <class T>
 class Reader {
  public:
-  Reader(const LoadPlan& plan, const store::Checkpoint& checkpoint)
-      : plan_(plan), checkpoint_(checkpoint), wholes_(plan.tensors.size()) {
+  Reader(const LoadPlan& plan, const store::Checkpoint& checkpoint,
+         std::shared_ptr<const store::Checkpoint> later)
+      : plan_(plan),
+        checkpoint_(checkpoint),
+        later_(std::move(later)),
+        wholes_(plan.tensors.size()) {
     files_.reserve(checkpoint.files().size());
     for (const store::WeightsFile& file : checkpoint.files())
       files_.push_back(MappedFile::map(file.file));
@@ -482,6 +579,12 @@ class Reader {
   void prepare(std::size_t i) {
     const auto& [info, tensor] = plan_.tensors[i];
     const Index elements = tensor.rows * tensor.columns;
+    if (is_later(tensor)) {
+      if (!is_read_twice(tensor)) return;
+      for (Index begin = 0; begin < elements; begin += kPiece)
+        pieces_.push_back({i, begin, std::min(kPiece, elements - begin)});
+      return;
+    }
     Weight<T>& whole = wholes_[i];
     constexpr DType kOwn = std::is_same_v<T, float> ? DType::kF32 : DType::kF64;
     const auto& file = files_[info->file];
@@ -505,6 +608,11 @@ class Reader {
     const auto owner = std::ranges::lower_bound(own_, piece.tensor, {}, &Own::first);
     const auto count = static_cast<std::size_t>(piece.count);
     const auto first = static_cast<std::size_t>(piece.begin);
+    if (is_later(tensor)) {
+      std::vector<T> values(count);
+      read_elements<T>(checkpoint_, *info, piece.begin, values);
+      return check_finite<T>(checkpoint_, *info, piece.begin, values);
+    }
     if (owner == own_.end() || owner->first != piece.tensor) {
       const auto values = wholes_[piece.tensor].span().subspan(first, count);
       return check_finite(checkpoint_, *info, piece.begin, values);
@@ -521,12 +629,42 @@ class Reader {
     transpose(tensor, stored.data(), matrix.data());
   }
 
+  /// Whether `tensor` stays in its file: a large matrix whose rows lie one by one in it, and all
+  /// parts of which prepare() reads by rows.
+  bool is_later(const PlacedTensor& tensor) const {
+    if (!std::is_same_v<T, float> || later_ == nullptr || tensor.vector || tensor.bias)
+      return false;
+    const bool rows = is_as_stored(tensor.layout) ? tensor.layout == TensorLayout::kOutIn
+                                                  : tensor.layout != TensorLayout::kInOut;
+    const bool words = tensor.parts[0].role == Role::kWordTable;
+    return rows && tensor.rows * tensor.columns >= (words ? kLaterWordsFrom : kLaterFrom) &&
+           std::ranges::all_of(tensor.parts, [](const TensorPart& part) {
+             return part.role == Role::kWordTable || is_dense(part.role);
+           });
+  }
+  /// Whether nothing or only a run that has begun reads `tensor`: what is not finite in it would be
+  /// found late, or never.
+  static bool is_read_twice(const PlacedTensor& tensor) {
+    const Role role = tensor.parts[0].role;
+    return role == Role::kWordTable || role == Role::kDecoder || role == Role::kHeadTransform ||
+           is_global(role);
+  }
+
   /// Gives every part its rows.
   void hand_out(std::size_t i, ModelWeights<T>& weights) const {
     const PlacedTensor& tensor = plan_.tensors[i].placed;
     const Weight<T>& whole = wholes_[i];
     Index at = 0;
     for (const TensorPart& part : tensor.parts) {
+      if (is_later(tensor)) {
+        Weight<T>& weight = weight_of(network_of(weights, tensor.detector), part.role, false,
+                                      part.layer, part.part);
+        weight.view = {nullptr, part.rows, tensor.columns};
+        weight.rows =
+            std::make_shared<RowsInFile>(later_, *plan_.tensors[i].info, tensor, at, part.rows);
+        at += part.rows;
+        continue;
+      }
       const auto view = tensor.vector ? whole.view.middle_columns(at, part.rows)
                                       : whole.view.middle_rows(at, part.rows);
       const Weight<T> own = {{view.data, view.rows, view.columns}, whole.owner};
@@ -544,6 +682,7 @@ class Reader {
   using Own = std::pair<std::size_t, std::shared_ptr<Matrix<T>>>;
   const LoadPlan& plan_;
   const store::Checkpoint& checkpoint_;
+  std::shared_ptr<const store::Checkpoint> later_;
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::vector<Weight<T>> wholes_;
   std::vector<Own> own_;  ///< by tensor, ascending
@@ -586,15 +725,18 @@ LoadPlan find_tensors(const ModelPlan& model, const store::Checkpoint& checkpoin
 }
 
 template <class T>
-ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint) {
-  ModelWeights<T> weights = Reader<T>(plan, checkpoint).run();
+ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint,
+                             const std::shared_ptr<const store::Checkpoint>& later) {
+  ModelWeights<T> weights = Reader<T>(plan, checkpoint, later).run();
   const HeadDesign& head = plan.design.head;
   if (head.kind != HeadKind::kNone && head.tied) weights.decoder.weight = weights.word_table;
   return weights;
 }
 
-template ModelWeights<float> read_tensors(const LoadPlan&, const store::Checkpoint&);
-template ModelWeights<double> read_tensors(const LoadPlan&, const store::Checkpoint&);
+template ModelWeights<float> read_tensors(const LoadPlan&, const store::Checkpoint&,
+                                          const std::shared_ptr<const store::Checkpoint>&);
+template ModelWeights<double> read_tensors(const LoadPlan&, const store::Checkpoint&,
+                                           const std::shared_ptr<const store::Checkpoint>&);
 
 const store::TensorInfo& word_table_of(const LoadPlan& plan) {
   const auto found = std::ranges::find_if(plan.tensors, [](const TensorPlan& tensor) {
@@ -658,7 +800,8 @@ bool has_decoder(const store::Checkpoint& checkpoint, const Family& family,
 
 template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
-  const store::Checkpoint checkpoint = store::open_decoded(path);
+  const auto shared = std::make_shared<const store::Checkpoint>(store::open_decoded(path));
+  const store::Checkpoint& checkpoint = *shared;
   const store::ModelConfig config = config_of(checkpoint, path);
   const Family& family = choose_family(config, options.family);
   ModelPlan tensors = read_plan(family, FamilyConfig(config));
@@ -668,13 +811,15 @@ LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   if (auto note = rounding_note(config, plan)) plan.design.notes.push_back(*std::move(note));
   // Comparing them costs little next to reading.
   check_bundle_sums(checkpoint);
-  ModelWeights<T> weights = read_tensors<T>(plan, checkpoint);
+  ModelWeights<T> weights = read_tensors<T>(plan, checkpoint, options.later ? shared : nullptr);
   return loaded_of<T>(plan, std::move(weights), path);
 }
 
 template <class T>
 std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOptions& options) {
-  const store::Checkpoint checkpoint = store::open_decoded(path);
+  const auto shared = std::make_shared<const store::Checkpoint>(store::open_decoded(path));
+  const store::Checkpoint& checkpoint = *shared;
+  const auto later = options.later ? shared : nullptr;
   const store::ModelConfig config = config_of(checkpoint, path);
   const Family& family = choose_family(config, options.family);
   const FamilyConfig keys(config);
@@ -703,14 +848,14 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
   check_bundle_sums(checkpoint);
   LoadedPair<T> pair;
   const bool shares = &word_table_of(read) == &word_table_of(written);
-  pair.encoder = loaded_of<T>(read, read_tensors<T>(read, checkpoint), path);
+  pair.encoder = loaded_of<T>(read, read_tensors<T>(read, checkpoint, later), path);
   if (shares) {
     // Read once: it may be a tensor of another type, which is converted.
     std::erase_if(written.tensors, [&](const TensorPlan& tensor) {
       return tensor.placed.parts[0].role == Role::kWordTable;
     });
   }
-  ModelWeights<T> weights = read_tensors<T>(written, checkpoint);
+  ModelWeights<T> weights = read_tensors<T>(written, checkpoint, later);
   if (shares) {
     weights.word_table = pair.encoder.weights.word_table;
     const HeadDesign& head = written.design.head;

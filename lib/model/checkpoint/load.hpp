@@ -1,6 +1,7 @@
 // The steps of load_model: names, then bytes.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,12 @@ std::string old_norm_name(const std::string& name);
 void check_bundle_sums(const store::Checkpoint& checkpoint);
 
 /// Reads the tensors of `plan` from `checkpoint`, in parallel. Tensors of the type T as the model
-/// has them point into the mapped files, which the result keeps mapped. Throws InputError for the
-/// first (in plan order) that holds something that is not finite.
+/// has them point into the mapped files, which the result keeps mapped. With a `later`, the
+/// checkpoint too, large matrices are left to it (LoadOptions::later), which then lives as long as
+/// the result; of these the word table and the decoder are read here all the same, to check them.
+/// Throws InputError for the first (in plan order) that holds something that is not finite.
 template <class T>
-ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint);
+ModelWeights<T> read_tensors(const LoadPlan& plan, const store::Checkpoint& checkpoint,
+                             const std::shared_ptr<const store::Checkpoint>& later = nullptr);
 
 }  // namespace masque::model

@@ -35,7 +35,7 @@ void embed_forward(Run& run, typename Run::Stream& stream, std::span<const Token
     x = resized(narrow, n, design.embedding_size);
   }
   const EmbeddingTables<T> tables = run.tables();
-  if (tables.word.data != nullptr) embed_words(design, tables, stream, ids, x);
+  if (tables.has_words()) embed_words(design, tables, stream, ids, x);
   run.replace_words(stream, x);
   add_segments_and_positions(design, tables, stream, x);
   if (run.acts_on_input()) {

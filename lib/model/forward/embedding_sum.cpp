@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <complex>
+#include <type_traits>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "kernel/embedding.hpp"
 #include "kernel/norm.hpp"
+#include "kernel/parallel.hpp"
 #include "nn/position/position.hpp"
 
 namespace masque::model {
@@ -39,7 +41,13 @@ template <class T>
 void embed_words(const Design& design, const EmbeddingTables<T>& tables, const StreamRows& stream,
                  std::span<const TokenId> ids, MatrixView<T> x) {
   check_rows<TokenId>("token id", ids, tables.word.rows);
-  kernel::embedding_forward<T, TokenId>(tables.word, ids, x);
+  if (tables.words == nullptr) {
+    kernel::embedding_forward<T, TokenId>(tables.word, ids, x);
+  } else if constexpr (std::is_same_v<T, float>) {
+    kernel::parallel_items(x.rows, [&](Index i) {
+      tables.words->read(ids[static_cast<std::size_t>(i)], x.middle_rows(i, 1));
+    });
+  }
   scale_words(design, stream, ids, x);
 }
 

@@ -7,6 +7,7 @@
 #include "model/design.hpp"
 #include "model/forward/stream.hpp"
 #include "tensor/matrix.hpp"
+#include "tensor/row_source.hpp"
 
 namespace masque::model {
 
@@ -16,6 +17,11 @@ struct EmbeddingTables {
   MatrixView<const T> word,  ///< a row a token of the vocabulary
       segment,               ///< a row a token type
       position;              ///< a row a position, after Design::position_offset others
+  /// Reads the rows of `word`, which then has no data; nullptr: it has them.
+  const RowSource* words = nullptr;
+
+  /// Whether the model has a word table.
+  bool has_words() const { return word.data != nullptr || words != nullptr; }
 };
 
 /// `x` (rows of `stream`, embedding size) ← the rows of their tokens `ids` in the word table of

@@ -40,6 +40,15 @@ class DecodedTensor : public TensorReader {
     }
   }
 
+  const BlockFormat* block_format() const override {
+    return layout_.less == 0 ? numbers_.blocks : nullptr;
+  }
+  void read_blocks(const InputFile& file, std::uint64_t first, MutableBytes out) const override {
+    const std::uint64_t stored =
+        stored_row(first / layout_.columns) * layout_.columns + first % layout_.columns;
+    file.read(numbers_.begin + numbers_.bytes(stored), out);
+  }
+
  private:
   static constexpr std::uint64_t kPiece = 1 << 16;
 
