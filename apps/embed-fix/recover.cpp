@@ -39,6 +39,7 @@ void declare_recover(cli::Command& tool) {
   c.example("embed-fix recover bert-base/",
             "for use after a crash; does nothing if no change was interrupted");
   cli::add_checkpoint(c, o->checkpoint);
+  c.changes("CHECKPOINT");
   add_wait(c, o->wait_seconds);
   add_quiet(c, o->common);
   c.action([o](cli::Session& session) { return run(*o, session); });

@@ -47,6 +47,7 @@ void add_in_place(cli::Command& command, InPlaceChoice& choice) {
   command.flag("--in-place", choice.in_place,
                "changes CHECKPOINT itself, completely or not at all; instead of -o");
   add_wait(command, choice.wait_seconds, "with --in-place: ");
+  command.changes("CHECKPOINT", "--in-place");
 }
 
 void check_output(const std::optional<std::string>& out, bool force, const InPlaceChoice& choice,

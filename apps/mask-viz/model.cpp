@@ -53,8 +53,9 @@ std::string about(const model::Design& design) {
 
 /// Those that `o` asks for: of an encoder–decoder all three without a choice.
 std::vector<StackMasks> stacks_of(const Options& o) {
-  const auto config = store::ModelConfig::find(is_folder(o.model) ? o.model : folder_of(o.model));
+  auto config = store::ModelConfig::find(is_folder(o.model) ? o.model : folder_of(o.model));
   if (!config) throw InputError(o.model, "no config.json, expected a checkpoint folder");
+  config = model::with_family_type(*config, o.family);
   const model::Family& family = model::choose_family(*config, o.family);
   // Masks do not depend on how weights are stored.
   const model::FamilyConfig keys(store::without_quantization(*config));

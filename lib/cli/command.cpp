@@ -291,6 +291,16 @@ const Command* Command::parse(const std::vector<std::string>& arguments, std::st
     if (!entry->positional || !entry->repeated) continue;
     for (const std::string& value : app.remaining()) entry->set(as_read(*entry, unmarked(value)));
   }
+  for (const auto& [name, flag] : changes_) {
+    if (!flag.empty() && !given(flag.c_str())) continue;
+    for (const std::string& value : typed(name)) {
+      if (is_hub_name(value))
+        throw UsageError(
+            fmt::format("{}: found '{}', expected another checkpoint to change: the "
+                        "Hugging Face cache is only read",
+                        name, escape(value)));
+    }
+  }
   std::vector<std::string> more;  // of a repeated argument
   for (const std::string& value : app.remaining()) more.push_back(unmarked(value));
   refuse_overwriting(typed, more);
@@ -590,6 +600,11 @@ std::string Command::as_read(const Entry& entry, const std::string& value) const
 Command& Command::writes(std::vector<std::string> options, std::vector<std::string> suffixes) {
   suffixes.emplace_back();  // the file itself
   for (std::string& option : options) writes_.push_back({std::move(option), suffixes});
+  return *this;
+}
+
+Command& Command::changes(std::string name, std::string flag) {
+  changes_.push_back({std::move(name), std::move(flag)});
   return *this;
 }
 

@@ -203,6 +203,10 @@ class Command {
   /// or KIND(FILE)), or a file of the model or tokenizer in a folder that one of them names.
   Command& writes(std::vector<std::string> options, std::vector<std::string> suffixes = {});
 
+  /// The command changes what its argument `name` names; with a `flag`, "--in-place", only where
+  /// that is given. Then parse() throws UsageError for a model of the Hugging Face cache.
+  Command& changes(std::string name, std::string flag = "");
+
   /// `other` is what other commands call the option `here` of this one: the message about it as an
   /// unknown option names `here`.
   Command& elsewhere(std::string other, std::string here);
@@ -323,6 +327,12 @@ class Command {
     std::vector<std::string> suffixes;
   };
   std::vector<Written> writes_;
+  /// An argument that the command changes, and the flag with which it does; empty: always.
+  struct Changed {
+    std::string name;
+    std::string flag;
+  };
+  std::vector<Changed> changes_;
   using Elsewhere = std::pair<std::string, std::string>;
   std::vector<Elsewhere> elsewhere_;
   bool reads_standard_input_ = false;

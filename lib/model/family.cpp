@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/json/json.hpp"
+#include "base/json/json_writer.hpp"
 #include "base/registry/registry.hpp"
 #include "base/string/split.hpp"
 
@@ -56,12 +57,38 @@ constexpr std::array kNearTypes{
     NearType{"t5gemma2", "gemma3_text", "it is an encoder and a decoder that reads it"},
 };
 
+/// The known model_type that begins with the same letters, up to the first other character, and
+/// has most characters in common with `type` from the begin; empty if there is none.
+std::string_view same_stem(std::string_view type) {
+  const auto stem = [](std::string_view name) {
+    return name.substr(0, name.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  };
+  std::string_view found;
+  std::ptrdiff_t most = -1;
+  for (const Family* family : families()) {
+    for (const std::string_view known : family->model_types) {
+      if (stem(type).empty() || stem(known) != stem(type)) continue;
+      const auto common = std::ranges::mismatch(known, type).in1 - known.begin();
+      if (common < most) continue;
+      most = common;
+      found = known;
+    }
+  }
+  return found;
+}
+
 /// What a config of an unknown type has in common with a known family; empty if nothing tells.
 std::string near_family(const store::ModelConfig& config) {
   const std::string type = config.model_type();
   const auto* const known = std::ranges::find(kNearTypes, type, &NearType::type);
   if (known != kNearTypes.end())
     return fmt::format("; nearest is {}, but {}", known->nearest, known->differs);
+  if (const std::string_view near = same_stem(type); !near.empty()) {
+    return fmt::format(
+        "; nearest by its name is {}, but models of this type are not supported: "
+        "they compute something else",
+        near);
+  }
   const bool llama = config.has("rms_norm_eps") && config.has("num_key_value_heads") &&
                      config.string("hidden_act") == "silu";
   if (!llama) return {};
@@ -69,14 +96,19 @@ std::string near_family(const store::ModelConfig& config) {
          "but models of this type are not supported: they compute something else";
 }
 
-/// Whether `name` is a class of the family: "BertForMaskedLM", "BertModel", "GPT2LMHeadModel".
+/// Whether `name` is a class whose name begins with `stem`: "BertForMaskedLM", "BertModel",
+/// "GPT2LMHeadModel".
+bool is_class_of(std::string_view stem, std::string_view name) {
+  if (!name.starts_with(stem)) return false;
+  const std::string_view rest = name.substr(stem.size());
+  return rest == "Model" || rest == "LMHeadModel" || rest == "EncoderModel" || rest == "ModelLM" ||
+         rest.starts_with("For") || rest == "PreTrainedModel";
+}
+
+/// Whether `name` is a class of the family.
 bool has_class(const Family& family, std::string_view name) {
-  return std::ranges::any_of(family.classes, [&](std::string_view stem) {
-    if (!name.starts_with(stem)) return false;
-    const std::string_view rest = name.substr(stem.size());
-    return rest == "Model" || rest == "LMHeadModel" || rest == "EncoderModel" ||
-           rest == "ModelLM" || rest.starts_with("For") || rest == "PreTrainedModel";
-  });
+  return std::ranges::any_of(family.classes,
+                             [&](std::string_view stem) { return is_class_of(stem, name); });
 }
 
 /// Models of another type have the same names, perhaps, but compute something else with them.
@@ -187,6 +219,26 @@ const Family& choose_family(const store::ModelConfig& config, std::string_view w
                   names.empty() ? std::string()
                                 : fmt::format(" and unknown architecture {}", escape(names[0])),
                   known_types()));
+}
+
+store::ModelConfig typed_config(const store::ModelConfig& config, const Family& family,
+                                std::string_view wanted) {
+  if (!config.model_type().empty()) return config;
+  const std::vector<std::string_view> types = family.model_types;
+  std::string_view type = types.front();
+  for (const std::string& name : config.architectures()) {
+    for (std::size_t i = 0; i < family.classes.size(); ++i) {
+      if (is_class_of(family.classes[i], name)) type = types[i];
+    }
+  }
+  if (std::ranges::find(types, wanted) != types.end()) type = wanted;
+  return store::ModelConfig::parse(set_json_member(config.text(), {"model_type"}, quote_json(type)),
+                                   config.path());
+}
+
+store::ModelConfig with_family_type(const store::ModelConfig& config, std::string_view wanted) {
+  const Family& family = choose_family(config, wanted);
+  return family.model_types.size() > 1 ? typed_config(config, family, wanted) : config;
 }
 
 }  // namespace masque::model

@@ -208,6 +208,16 @@ const Family* find_family(std::string_view name);
 /// InputError too if the model_type of `config` is one that the family `wanted` does not compute.
 const Family& choose_family(const store::ModelConfig& config, std::string_view wanted);
 
+/// `config` with the model_type of the family `family`, if it has none: `wanted` if it is
+/// one of them, else that of its architectures' class, else the first. A family
+/// computes what the model_type says.
+store::ModelConfig typed_config(const store::ModelConfig& config, const Family& family,
+                                std::string_view wanted);
+
+/// typed_config() for the family of `config` (choose_family with `wanted`), if it computes several
+/// model_types. Throws as choose_family.
+store::ModelConfig with_family_type(const store::ModelConfig& config, std::string_view wanted);
+
 /// Adds a family at program start.
 struct FamilyRegistration {
   /// Keeps the address of `family`, which must live as long as the program.

@@ -320,6 +320,13 @@ TEST_CASE("what masque does not have is refused by name and value") {
       {"albert", "inner_group_num", "1001", "inner_group_num is 1001"},
       {"albert", "num_hidden_groups", "9", "num_hidden_groups is 9"},
       {"modernbert", "layer_types", "[\"full_attention\"]", "layer_types is [\"full_attention\"]"},
+      // transformers' class of Mistral has windows in every layer all the same.
+      {"mistral", "layer_types", "[\"full_attention\",\"sliding_attention\"]",
+       "expected sliding_attention for all layers, which sliding_window says"},
+      {"mixtral", "layer_types", "[\"full_attention\",\"full_attention\"]",
+       "in model_type mixtral all layers are alike"},
+      {"llama", "model_type", "\"olmo3\"", "; nearest by its name is olmo2, but models of"},
+      {"llama", "model_type", "\"cohere2\"", "; nearest by its name is cohere, but models of"},
       {"deberta_v2_conv", "conv_kernel_size", "4", "conv_kernel_size is 4, expected an odd number"},
       {"roformer_v2", "use_bias", "true", "use_bias is true, expected false"},
       {"gau_alpha", "normalization", "\"l2\"", "normalization is \"l2\""},
@@ -334,6 +341,27 @@ TEST_CASE("what masque does not have is refused by name and value") {
     CAPTURE(message);
     CHECK(contains(message, one.expected));
     CHECK(contains(message, "config.json"));
+  }
+}
+
+TEST_CASE("without a model_type the family or the class says which model of a family it is") {
+  for (const std::string type : {"qwen3", "mixtral", "gemma2", "olmo2"}) {
+    CAPTURE(type);
+    const Parts parts(type);
+    const LoadedModel<double> expected = parts.load();
+    for (const bool by_class : {true, false}) {
+      Parts nameless = parts;
+      const std::string member = fmt::format("\"model_type\": \"{}\"", type);
+      nameless.config.replace(nameless.config.find(member), member.size(),
+                              "\"torchscript\": false");
+      if (!by_class) nameless.set("architectures", "[]");
+      const TempFolder folder;
+      nameless.write(folder);
+      const auto loaded = load_model<double>(folder.path(), {.family = by_class ? "" : type});
+      CHECK(loaded.design.model_type == type);
+      CHECK(loaded.design.layers == expected.design.layers);
+      CHECK(loaded.design.head == expected.design.head);
+    }
   }
 }
 

@@ -754,10 +754,13 @@ void check_bundle_sums(const store::Checkpoint& checkpoint) {
 
 namespace {
 
-store::ModelConfig config_of(const store::Checkpoint& checkpoint, const std::string& path) {
+/// The config of `checkpoint`, with the model_type of the family `wanted`, or of its classes, where
+/// it has none and these have several.
+store::ModelConfig config_of(const store::Checkpoint& checkpoint, const std::string& path,
+                             std::string_view wanted) {
   auto config = store::has_gguf_names(checkpoint) ? store::gguf_config(checkpoint)
                                                   : store::find_config(checkpoint);
-  if (config) return *std::move(config);
+  if (config) return with_family_type(*config, wanted);
   std::string missing = store::missing_config(checkpoint);
   if (missing.starts_with("no"))
     missing += ", nor bert_config.json, albert_config.json or electra_config.json";
@@ -802,7 +805,7 @@ template <class T>
 LoadedModel<T> load_model(const std::string& path, const LoadOptions& options) {
   const auto shared = std::make_shared<const store::Checkpoint>(store::open_decoded(path));
   const store::Checkpoint& checkpoint = *shared;
-  const store::ModelConfig config = config_of(checkpoint, path);
+  const store::ModelConfig config = config_of(checkpoint, path, options.family);
   const Family& family = choose_family(config, options.family);
   ModelPlan tensors = read_plan(family, FamilyConfig(config));
   const store::NamedTensors names = names_of(checkpoint, config);
@@ -820,7 +823,7 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
   const auto shared = std::make_shared<const store::Checkpoint>(store::open_decoded(path));
   const store::Checkpoint& checkpoint = *shared;
   const auto later = options.later ? shared : nullptr;
-  const store::ModelConfig config = config_of(checkpoint, path);
+  const store::ModelConfig config = config_of(checkpoint, path, options.family);
   const Family& family = choose_family(config, options.family);
   const FamilyConfig keys(config);
   if (!has_decoder(checkpoint, family, keys)) return std::nullopt;
@@ -867,7 +870,7 @@ std::optional<LoadedPair<T>> load_pair(const std::string& path, const LoadOption
 
 bool is_encoder_decoder(const std::string& path, const LoadOptions& options) {
   const store::Checkpoint checkpoint = store::open_decoded(path);
-  const store::ModelConfig config = config_of(checkpoint, path);
+  const store::ModelConfig config = config_of(checkpoint, path, options.family);
   return has_decoder(checkpoint, choose_family(config, options.family), FamilyConfig(config));
 }
 

@@ -134,16 +134,6 @@ store::OutputWeights random_weights(NewModel model, const std::string& path, DTy
   return weights;
 }
 
-/// The config with a model_type, by the requested family where it has none.
-store::ModelConfig typed_config(const store::ModelConfig& config, const Family& family,
-                                std::string_view requested) {
-  if (!config.model_type().empty()) return config;
-  const bool is_type = std::ranges::find(family.model_types, requested) != family.model_types.end();
-  const std::string_view type = is_type ? requested : family.model_types.front();
-  return store::ModelConfig::parse(set_json_member(config.text(), {"model_type"}, quote_json(type)),
-                                   config.path());
-}
-
 }  // namespace
 
 NewModel new_model(const Family& family, const store::ModelConfig& config) {

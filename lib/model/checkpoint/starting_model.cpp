@@ -60,7 +60,7 @@ void name_word_table_apart(ModelPlan& plan) {
 
 StartingModel::StartingModel(const std::string& path, StartingPart part)
     : checkpoint_(store::open_decoded(path)),
-      config_(store::need_config(checkpoint_)),
+      config_(with_family_type(store::need_config(checkpoint_), "")),
       names_(checkpoint_, config_),
       family_(choose_family(config_, "")),
       // As it is written in the end, in f32: Gemma's scale of embeddings is rounded to the type.

@@ -1,5 +1,7 @@
 // Mistral, Ministral and Mixtral: Llama whose layers read a window, or with mixtures of experts
 // (Mixtral). Jiang 2023, arXiv:2310.06825; 2024, arXiv:2401.04088.
+#include <fmt/format.h>
+
 #include "model/decoder_family.hpp"
 #include "model/encoder_family.hpp"
 
@@ -17,8 +19,15 @@ ModelPlan make_plan(const FamilyConfig& config) {
   const std::optional<Index> window =
       read_sliding_window(config, mixture ? std::nullopt : std::optional<Index>(4096));
   std::vector<bool> local = all_layers(design, window.has_value());
+  const std::vector<bool> types = read_local_layers(design, config, local);
+  if (design.model_type == "ministral") local = types;
   // The classes of the others read no layer_types.
-  if (design.model_type == "ministral") local = read_local_layers(design, config, local);
+  if (types != local)
+    config.refuse(
+        "layer_types",
+        fmt::format("{} for all layers, which sliding_window says: in model_type {} all "
+                    "layers are alike",
+                    window ? kSlidingAttention : kFullAttention, mixture ? "mixtral" : "mistral"));
   set_windows(design, config, local, window);
   if (!mixture) return decoder_plan(std::move(design), config, llama_rows({}), false);
   set_experts(design, config, all_layers(design, true), {"num_local_experts", "num_experts"}, 8, 2,
