@@ -20,6 +20,7 @@
 #include "records/selection.hpp"
 #include "store/checkpoint.hpp"
 #include "store/config.hpp"
+#include "store/sharding.hpp"
 #include "train/data/corpus.hpp"
 
 namespace masque::commands {
@@ -144,6 +145,9 @@ void add_open_options(cli::Command& command, OpenModelOptions& options) {
                    "a checkpoint folder, or hf:OWNER/NAME of the local Hugging Face cache");
   add_folder_options(command, options.tokenizer, options.family);
   add_precision(command, options.precision);
+  command.option("--memory", "SIZE", options.memory,
+                 "memory for packed weights, for example 8GB; layers beyond it are read from the "
+                 "file for each batch [all are packed]");
   command.option(
       "--mask", "EXPR", options.mask,
       "replace the model's mask by an expression of mask-viz for all layers, or by a list with "
@@ -181,6 +185,12 @@ OpenedModel open_model(const OpenModelOptions& options, const std::string& folde
   opened.given = given_options(options);
   opened.options.precision = options.precision;
   opened.options.family = options.family;
+  if (options.memory) {
+    if (options.precision == kernel::Precision::kF64)
+      throw UsageError(fmt::format("{} cannot be combined with {} f64, which keeps all weights",
+                                   field("memory"), field("precision")));
+    opened.options.memory = store::parse_byte_size(*options.memory, "memory");
+  }
   if (options.mask) opened.options.masks = exchange::read_mask_layers(*options.mask);
   opened.options.keys = options.keys;
   opened.options.query = options.query;

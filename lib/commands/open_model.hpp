@@ -22,6 +22,7 @@ struct OpenModelOptions {
   std::optional<std::string> tokenizer;  ///< a folder or file
   std::string family;                    ///< a model_type; empty: that of config.json
   kernel::Precision precision = kernel::Precision::kF32;  ///< of products
+  std::optional<std::string> memory;      ///< ModelOptions::memory, as parse_byte_size() reads it
   std::optional<std::string> mask;        ///< a mask, or a list by layer, in the mask language
   std::optional<mask::KeySource> keys;    ///< --kv
   std::optional<mask::QueryStart> query;  ///< --query
@@ -32,8 +33,8 @@ struct OpenModelOptions {
   cli::CommonOptions common;              ///< threads, quiet and verbose
 };
 
-/// Declares MODEL, --tokenizer, --family, --precision, --mask, --kv, --query, --normalizer, -j, -q
-/// and -v of `command`, with `options` as their targets.
+/// Declares MODEL, --tokenizer, --family, --precision, --memory, --mask, --kv, --query,
+/// --normalizer, -j, -q and -v of `command`, with `options` as their targets.
 void add_open_options(cli::Command& command, OpenModelOptions& options);
 
 /// Declares --batch-tokens of `command`, with `options` as its target.

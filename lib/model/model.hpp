@@ -1,6 +1,7 @@
 // A model that runs: ids in; states, attention weights, logits and log-probabilities out.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -205,6 +206,11 @@ struct ModelOptions {
   /// Of an encoder–decoder, if the checkpoint has its decoder: the model is the decoder, with the
   /// encoder that it reads. False: the encoder alone.
   bool decoder = false;
+  /// Bytes that packed weights of dense layers may take: of layers that do not fit, the last ones,
+  /// they are read again in each run, which gives the same results. Nothing: all are packed, each
+  /// for the product that is the faster one; with a limit all large ones take the product of
+  /// StripWeights, whose results may differ in rounding. Not with kF64.
+  std::optional<std::uint64_t> memory;
 };
 
 /// A loaded model. Immutable: `run` may be called from several threads.

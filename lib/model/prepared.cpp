@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "base/error.hpp"
@@ -18,15 +20,22 @@ using kernel::Activation;
 using kernel::Linear;
 using kernel::Precision;
 
+/// How dense layers are packed.
+struct Packing {
+  Precision precision;
+  kernel::WeightStorage storage = kernel::WeightStorage::kPacked;
+};
+
 // Dense layers on one input, as one product.
 template <class T, std::size_t N>
-Linear<T> stacked(const std::array<const DenseWeights<T>*, N>& parts, Precision precision,
+Linear<T> stacked(const std::array<const DenseWeights<T>*, N>& parts, Packing packing,
                   Activation activation = Activation::kNone) {
-  bool any_bias = false, later = false;
+  bool any_bias = false, later = false, all_later = true;
   Index outputs = 0;
   for (const DenseWeights<T>* part : parts) {
     any_bias |= static_cast<bool>(part->bias);
     later |= part->weight.rows != nullptr;
+    all_later &= part->weight.rows != nullptr;
     outputs += part->weight.view.rows;
   }
   std::vector<T> bias;
@@ -47,28 +56,84 @@ Linear<T> stacked(const std::array<const DenseWeights<T>*, N>& parts, Precision 
         sources.push_back(weight.rows != nullptr ? weight.rows
                                                  : std::make_shared<RowsInMemory>(weight.view));
       }
-      return Linear<T>(std::make_shared<RowStack>(std::move(sources)), bias, precision, activation);
+      if (!all_later && packing.storage == kernel::WeightStorage::kStreamed)
+        packing.storage = kernel::WeightStorage::kStrips;
+      return Linear<T>(std::make_shared<RowStack>(std::move(sources)), bias, packing.precision,
+                       activation, packing.storage);
     }
   }
   std::vector<MatrixView<const T>> weights;
   weights.reserve(N);
   for (const DenseWeights<T>* part : parts) weights.push_back(part->weight.view);
-  return Linear<T>(weights, bias, precision, activation);
+  return Linear<T>(weights, bias, packing.precision, activation);
 }
 
 template <class T>
-Linear<T> single(const DenseWeights<T>& part, Precision precision,
+Linear<T> single(const DenseWeights<T>& part, Packing packing,
                  Activation activation = Activation::kNone) {
   if (!part.weight) return {};
-  return stacked<T, 1>({&part}, precision, activation);
+  return stacked<T, 1>({&part}, packing, activation);
 }
+
+/// Bytes that `weight` takes when it is packed as strips.
+template <class T>
+double packed_bytes(const Weight<T>& weight, Precision precision) {
+  if (!weight) return 0;
+  const double numbers =
+      static_cast<double>(weight.view.rows) * static_cast<double>(weight.view.columns);
+  const RowSource* rows = weight.rows.get();
+  if (precision == Precision::kBf16 || (rows != nullptr && rows->is_bf16())) return 2 * numbers;
+  if (rows == nullptr || rows->part() == 0) return sizeof(T) * numbers;
+  const double scales = rows->has_minima() ? 8 : 4;
+  return numbers * (1 + scales / static_cast<double>(rows->part()));
+}
+
+/// Where the weights of layers go, one after the other, while there is memory for them.
+class Places {
+ public:
+  Places(std::optional<std::uint64_t> memory, Precision precision)
+      : limited_(memory.has_value()),
+        left_(static_cast<double>(memory.value_or(0))),
+        precision_(precision) {}
+
+  /// How to pack matrices that take so many `bytes`.
+  Packing take(double bytes) {
+    if (!limited_) return {precision_};
+    // No later one, though it may be smaller: what is read again is one run of the file.
+    full_ = full_ || bytes > left_;
+    if (full_) return {precision_, kernel::WeightStorage::kStreamed};
+    left_ -= bytes;
+    return {precision_, kernel::WeightStorage::kStrips};
+  }
+  template <class T>
+  Packing take(const LayerWeights<T>& layer) {
+    double bytes = 0;
+    for (const DenseWeights<T>* dense :
+         {&layer.query, &layer.key, &layer.value, &layer.output, &layer.up, &layer.gate,
+          &layer.down, &layer.source_query, &layer.source_key, &layer.source_value,
+          &layer.source_output, &layer.shared_expert_up, &layer.shared_expert_gate,
+          &layer.shared_expert_down, &layer.gated_input, &layer.relative, &layer.convolution})
+      bytes += packed_bytes(dense->weight, precision_);
+    for (const auto* experts : {&layer.expert_up, &layer.expert_gate, &layer.expert_down}) {
+      for (const DenseWeights<T>& expert : *experts)
+        bytes += packed_bytes(expert.weight, precision_);
+    }
+    return take(bytes);
+  }
+
+ private:
+  bool limited_;
+  double left_;
+  Precision precision_;
+  bool full_ = false;
+};
 
 // DeBERTa: keys and queries of the distances, which no token changes.
 template <class T>
 void project_distances(const Design& design, const LayerWeights<T>& from, MatrixView<const T> table,
                        Precision precision, PreparedLayer<T>& to) {
   const auto project = [&](const DenseWeights<T>& own, const DenseWeights<T>& shared) {
-    const Linear<T> dense = single(design.share_attention_key ? shared : own, precision);
+    const Linear<T> dense = single(design.share_attention_key ? shared : own, Packing{precision});
     Matrix<T> result(table.rows, dense.outputs());
     dense.forward(table, result.view());
     return result;
@@ -79,31 +144,32 @@ void project_distances(const Design& design, const LayerWeights<T>& from, Matrix
 
 /// Adds to `steps` those of the experts of a layer.
 template <class T>
-void add_expert_steps(const LayerWeights<T>& from, Precision precision, PreparedLayer<T>& to,
+void add_expert_steps(const LayerWeights<T>& from, Packing packing, PreparedLayer<T>& to,
                       std::vector<std::function<void()>>& steps) {
   // Rounding would change which experts a token goes through.
-  const Precision exact = precision == Precision::kBf16 ? Precision::kF32 : precision;
-  steps.emplace_back([&, precision, exact] {
+  Packing exact = packing;
+  if (packing.precision == Precision::kBf16) exact.precision = Precision::kF32;
+  steps.emplace_back([&, packing, exact] {
     to.router = single(from.router, exact);
     if (!from.shared_expert_up.weight) return;
     to.shared_expert_up =
-        stacked<T, 2>({&from.shared_expert_gate, &from.shared_expert_up}, precision);
-    to.shared_expert_down = single(from.shared_expert_down, precision);
-    to.shared_expert_weight = single(from.shared_expert_weight, precision);
+        stacked<T, 2>({&from.shared_expert_gate, &from.shared_expert_up}, packing);
+    to.shared_expert_down = single(from.shared_expert_down, packing);
+    to.shared_expert_weight = single(from.shared_expert_weight, packing);
   });
   to.expert_up.resize(from.expert_up.size());
   to.expert_down.resize(from.expert_down.size());
   for (std::size_t e = 0; e < from.expert_up.size(); ++e) {
-    steps.emplace_back([&, precision, e] {
-      to.expert_up[e] = stacked<T, 2>({&from.expert_gate[e], &from.expert_up[e]}, precision);
-      to.expert_down[e] = single(from.expert_down[e], precision);
+    steps.emplace_back([&, packing, e] {
+      to.expert_up[e] = stacked<T, 2>({&from.expert_gate[e], &from.expert_up[e]}, packing);
+      to.expert_down[e] = single(from.expert_down[e], packing);
     });
   }
 }
 
 // The packing steps of a layer, to be run on any thread.
 template <class T>
-void add_steps(const Design& design, const LayerWeights<T>& from, Precision precision,
+void add_steps(const Design& design, const LayerWeights<T>& from, Packing packing,
                PreparedLayer<T>& to, std::vector<std::function<void()>>& steps) {
   to.query_norm = {design.norm, from.query_norm};
   to.key_norm = {design.norm, from.key_norm};
@@ -132,37 +198,35 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Precision prec
   to.mixer = PreparedParts<T>(from.mixer);
   to.latent_input = from.latent_input;
   to.latent_output = from.latent_output;
-  steps.emplace_back([&, precision] { to.output = single(from.output, precision); });
+  steps.emplace_back([&, packing] { to.output = single(from.output, packing); });
   if (design.layer_kind == LayerKind::kGatedAttention) {
-    steps.emplace_back([&, precision] {
-      to.gated_input = single(from.gated_input, precision, design.activation);
-    });
+    steps.emplace_back(
+        [&, packing] { to.gated_input = single(from.gated_input, packing, design.activation); });
     return;
   }
   if (design.variants.mixer == nullptr) {
-    steps.emplace_back([&, precision] { to.query = single(from.query, precision); });
-    steps.emplace_back([&, precision] {
-      to.key_value = stacked<T, 2>({&from.key, &from.value}, precision);
+    steps.emplace_back([&, packing] { to.query = single(from.query, packing); });
+    steps.emplace_back([&, packing] {
+      to.key_value = stacked<T, 2>({&from.key, &from.value}, packing);
     });
   }
   if (design.source) {
-    steps.emplace_back([&, precision] { to.source_query = single(from.source_query, precision); });
-    steps.emplace_back([&, precision] {
-      to.source_key_value = stacked<T, 2>({&from.source_key, &from.source_value}, precision);
+    steps.emplace_back([&, packing] { to.source_query = single(from.source_query, packing); });
+    steps.emplace_back([&, packing] {
+      to.source_key_value = stacked<T, 2>({&from.source_key, &from.source_value}, packing);
     });
-    steps.emplace_back(
-        [&, precision] { to.source_output = single(from.source_output, precision); });
+    steps.emplace_back([&, packing] { to.source_output = single(from.source_output, packing); });
   }
   to.sinks = from.sinks;
-  if (from.router.weight) return add_expert_steps(from, precision, to, steps);
-  steps.emplace_back([&, precision] {
-    to.up = design.gated ? stacked<T, 2>({&from.gate, &from.up}, precision)
-                         : single(from.up, precision, design.activation);
+  if (from.router.weight) return add_expert_steps(from, packing, to, steps);
+  steps.emplace_back([&, packing] {
+    to.up = design.gated ? stacked<T, 2>({&from.gate, &from.up}, packing)
+                         : single(from.up, packing, design.activation);
   });
-  steps.emplace_back([&, precision] { to.down = single(from.down, precision); });
-  steps.emplace_back([&, precision] {
-    to.relative = single(from.relative, precision);
-    to.convolution = single(from.convolution, precision);
+  steps.emplace_back([&, packing] { to.down = single(from.down, packing); });
+  steps.emplace_back([&, packing] {
+    to.relative = single(from.relative, packing);
+    to.convolution = single(from.convolution, packing);
   });
 }
 
@@ -228,15 +292,17 @@ const typename PreparedModel<T>::Head& PreparedModel<T>::head() const {
   }
   LazyHead& lazy = *lazy_head_;
   std::call_once(lazy.once, [&] {
-    lazy.head.transform = single(lazy.transform, precision, design.head.activation);
+    const Packing packing{precision, head_storage_};
+    lazy.head.transform = single(lazy.transform, packing, design.head.activation);
     if (design.head.norm) lazy.head.norm = {*design.head.norm, lazy.norm};
-    lazy.head.decoder = single(lazy.decoder, precision);
+    lazy.head.decoder = single(lazy.decoder, packing);
   });
   return lazy.head;
 }
 
 template <class T>
-PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
+PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision,
+                         std::optional<std::uint64_t> memory) {
   PreparedModel<T> model;
   ModelWeights<T>& weights = loaded.weights;
   model.design = std::move(loaded.design);
@@ -254,14 +320,22 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision) {
   model.query_start = weights.query_start;
   model.late_positions = weights.late_positions;
   model.relative_table = weights.relative_table;
-  model.embedding_projection = single(weights.embedding_projection, precision);
+  Places places(memory, precision);
+  model.embedding_projection =
+      single(weights.embedding_projection,
+             places.take(packed_bytes(weights.embedding_projection.weight, precision)));
+  // Every run needs the head, and it is the largest matrix.
+  model.head_storage_ = places
+                            .take(packed_bytes(weights.head_transform.weight, precision) +
+                                  packed_bytes(weights.decoder.weight, precision))
+                            .storage;
 
   prepare_variants(weights, model);
 
   model.layers.resize(weights.layers.size());
   std::vector<std::function<void()>> steps;
   for (std::size_t l = 0; l < weights.layers.size(); ++l) {
-    add_steps(design, weights.layers[l], precision, model.layers[l], steps);
+    add_steps(design, weights.layers[l], places.take(weights.layers[l]), model.layers[l], steps);
   }
   kernel::parallel_items(static_cast<Index>(steps.size()),
                          [&](Index i) { steps[static_cast<std::size_t>(i)](); });
@@ -295,7 +369,8 @@ template struct PreparedNorm<float>;
 template struct PreparedNorm<double>;
 template struct PreparedModel<float>;
 template struct PreparedModel<double>;
-template PreparedModel<float> prepare(LoadedModel<float>, Precision);
-template PreparedModel<double> prepare(LoadedModel<double>, Precision);
+template PreparedModel<float> prepare(LoadedModel<float>, Precision, std::optional<std::uint64_t>);
+template PreparedModel<double> prepare(LoadedModel<double>, Precision,
+                                       std::optional<std::uint64_t>);
 
 }  // namespace masque::model

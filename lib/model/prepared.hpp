@@ -1,6 +1,7 @@
 // A model's weights, prepared for the kernels: packed once, then read by all threads.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -150,7 +151,8 @@ struct PreparedModel {
 
  private:
   template <class U>
-  friend PreparedModel<U> prepare(LoadedModel<U> loaded, kernel::Precision precision);
+  friend PreparedModel<U> prepare(LoadedModel<U> loaded, kernel::Precision precision,
+                                  std::optional<std::uint64_t> memory);
   struct LazyHead {
     std::once_flag once;
     DenseWeights<T> transform, decoder;
@@ -158,11 +160,15 @@ struct PreparedModel {
     Head head;
   };
   std::unique_ptr<LazyHead> lazy_head_;
+  kernel::WeightStorage head_storage_ = kernel::WeightStorage::kPacked;
 };
 
-/// Packs the weights of `loaded` for products of `precision`, on all threads. T = double: that is
-/// kF64. Throws UsageError for a mixer or position scheme that is not known.
+/// Packs the weights of `loaded` for products of `precision`, on all threads; those that stay in
+/// their files (Weight::rows) for `memory` as ModelOptions has it. T = double: precision is kF64.
+/// Throws UsageError for a mixer or position scheme that is not known, and InputError for weights
+/// that cannot be read or are not finite.
 template <class T>
-PreparedModel<T> prepare(LoadedModel<T> loaded, kernel::Precision precision);
+PreparedModel<T> prepare(LoadedModel<T> loaded, kernel::Precision precision,
+                         std::optional<std::uint64_t> memory = std::nullopt);
 
 }  // namespace masque::model

@@ -83,13 +83,14 @@ std::unique_ptr<Model> open_as(const std::string& path, const ModelOptions& opti
   if (options.decoder) {
     if (auto pair = load_pair<T>(path, load)) {
       auto encoder = std::make_unique<const Transformer<T>>(
-          prepare(std::move(pair->encoder), options.precision), ModelOptions());
-      return std::make_unique<Transformer<T>>(prepare(std::move(pair->decoder), options.precision),
-                                              options, std::move(encoder));
+          prepare(std::move(pair->encoder), options.precision, options.memory), ModelOptions());
+      return std::make_unique<Transformer<T>>(
+          prepare(std::move(pair->decoder), options.precision, options.memory), options,
+          std::move(encoder));
     }
   }
-  return std::make_unique<Transformer<T>>(prepare(load_model<T>(path, load), options.precision),
-                                          options);
+  return std::make_unique<Transformer<T>>(
+      prepare(load_model<T>(path, load), options.precision, options.memory), options);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace masque::store {
 
-std::uint64_t parse_byte_size(std::string_view text) {
+std::uint64_t parse_byte_size(std::string_view text, std::string_view option) {
   constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{
       {"KB", 1e3},
       {"MB", 1e6},
@@ -35,7 +35,7 @@ std::uint64_t parse_byte_size(std::string_view text) {
   const double bytes = value * factor;
   if (!(bytes >= 1 && bytes < 0x1p63)) {
     throw UsageError(fmt::format("{}: '{}' is not a size, expected one like 500MB, 5GB or 1GiB",
-                                 field("shard_size"), escape(text)));
+                                 field(option), escape(text)));
   }
   return static_cast<std::uint64_t>(bytes);
 }

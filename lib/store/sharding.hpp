@@ -12,8 +12,8 @@ namespace masque::store {
 
 /// The bytes that `text` says: "500MB", "5GB" (powers of 1000, KB to TB), "1GiB" (powers of 1024,
 /// KiB to TiB), or a plain number, also with B; 1 to 2^63 − 1. Numbers may have a fraction:
-/// "1.5GB". Throws UsageError about the field "shard_size".
-std::uint64_t parse_byte_size(std::string_view text);
+/// "1.5GB". Throws UsageError about the field `option`.
+std::uint64_t parse_byte_size(std::string_view text, std::string_view option = "shard_size");
 
 /// How tensors are ordered inside each file.
 enum class TensorOrder {

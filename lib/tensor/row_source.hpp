@@ -33,6 +33,9 @@ class RowSource {
   /// between the rows of `out`. Throws InputError, for numbers that are not finite, too.
   virtual void read(Index first, MatrixView<float> out) const = 0;
 
+  /// Whether all numbers are bfloat16 by the type that they are stored in.
+  virtual bool is_bf16() const { return false; }
+
   /// Elements that follow each other in a row and share a scale, a divisor of columns(), where
   /// read_codes() gives the same numbers as read(), bit for bit; 0: it does not.
   virtual Index part() const { return 0; }

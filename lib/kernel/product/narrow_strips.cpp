@@ -145,8 +145,11 @@ template <class Rows>
 void multiply_row_of(const float* x, const NarrowStrips& strips, Index column, Index columns,
                      Index depth, Index count, bool onto_sum, float* y) {
   Index done = 0;
-  for (; done + 4 * kWide <= columns; done += 4 * kWide)
-    multiply_row<Rows, 4>(x, strips, column + done, depth, count, onto_sum, y + done);
+  // The sums of four strips need 16 of the registers of SSE, which has no more.
+  if constexpr (Group<float>::kParts < 4) {
+    for (; done + 4 * kWide <= columns; done += 4 * kWide)
+      multiply_row<Rows, 4>(x, strips, column + done, depth, count, onto_sum, y + done);
+  }
   for (; done < columns; done += kWide)
     multiply_row<Rows, 1>(x, strips, column + done, depth, count, onto_sum, y + done);
 }

@@ -45,6 +45,9 @@ bool is_encoder_decoder(const std::string& path, const LoadOptions& options = {}
 /// which checkpoints converted from TensorFlow have; empty for any other name.
 std::string old_norm_name(const std::string& name);
 
+/// "[3,17]": the place of the element `flat`, counted row by row, of a tensor of the `shape`.
+std::string place_text(const Shape& shape, std::uint64_t flat);
+
 /// Compares the sums that `checkpoint`, a TensorFlow bundle, has of its tensors, all of which it
 /// reads; other checkpoints have none. Throws InputError if one differs.
 void check_bundle_sums(const store::Checkpoint& checkpoint);
