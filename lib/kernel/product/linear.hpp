@@ -35,9 +35,10 @@ class Linear {
   /// `activation` is the function of forward().
   Linear(std::span<const MatrixView<const T>> weights, std::span<const T> bias, Precision precision,
          Activation activation = Activation::kNone);
-  /// The same with `weights` that are read row by row, and kept as `storage` says; the memory of
-  /// those that are packed is all that they take, two bytes or one for a number where that has the
-  /// same bits (StripWeights::narrow). T is float. Throws what the source throws.
+  /// The same `bias`, `precision` and `activation` with `weights` that are read row by row, and
+  /// kept as `storage` says; the memory of those that are packed is all that they take, two bytes
+  /// or one for a number where that has the same bits (StripWeights::narrow). T is float. Throws
+  /// what the source throws.
   Linear(std::shared_ptr<const RowSource> weights, std::span<const T> bias, Precision precision,
          Activation activation = Activation::kNone, WeightStorage storage = WeightStorage::kPacked);
 

@@ -47,8 +47,9 @@ void widen_strips(const NarrowStrips& strips, Index column, Index columns, Index
                   const Strips<float>& out);
 
 /// `y`[0 … columns) = the row `x` times rows `depth` … depth + count − 1 of the columns from
-/// `column` on, added to y with `onto_sum`: one chain for each, the bits of multiply_packed() for
-/// the same floats. Arguments as of widen_strips; columns is a multiple of kStripColumns.
+/// `column` on of `strips`, added to y with `onto_sum`: one chain for each, the bits of
+/// multiply_packed() for the same floats. Arguments as of widen_strips; columns is a multiple of
+/// kStripColumns.
 void multiply_narrow_row(const float* x, const NarrowStrips& strips, Index column, Index columns,
                          Index depth, Index count, bool onto_sum, float* y);
 
