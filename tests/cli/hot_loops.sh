@@ -63,7 +63,7 @@ command -v "$objdump" >/dev/null || exit 77
     n = to - from + 1
     # Constants may lie there as they lie in memory elsewhere, unless a loop does little else than read them. A polynomial
     # reads one for each term, and AVX2 has sixteen registers for those of an activation.
-    most = name ~ /on_avx2<.*(finish_row|multiply_slope_row|add_gate_row)_loop/ ? 0.5 : 0.4
+    most = name ~ /on_avx2<.*(finish_row|add_slope_row|multiply_slope_row|add_gate_row)_loop/ ? 0.5 : 0.4
     if (constants > n * most) complain(constants " of " n " instructions of an inner loop read constants from the stack")
     if (excused(name)) return
     if (name ~ /AVX|avx|tile::\(anon/) {
