@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -88,44 +89,60 @@ double packed_bytes(const Weight<T>& weight, Precision precision) {
   return numbers * (1 + scales / static_cast<double>(rows->part()));
 }
 
-/// Where the weights of layers go, one after the other, while there is memory for them.
-class Places {
+/// Dense layers that are to be packed, and where their weights go: into memory, one after the
+/// other, while there is some left.
+template <class T>
+class Packer {
  public:
-  Places(std::optional<std::uint64_t> memory, Precision precision)
-      : limited_(memory.has_value()),
-        left_(static_cast<double>(memory.value_or(0))),
-        precision_(precision) {}
+  Packer(Precision precision, std::optional<std::uint64_t> memory)
+      : precision_(precision),
+        limited_(memory.has_value()),
+        left_(static_cast<double>(memory.value_or(0))) {}
 
-  /// How to pack matrices that take so many `bytes`.
-  Packing take(double bytes) {
+  /// How to pack `weights`, which take their part of the memory.
+  Packing place(std::initializer_list<const Weight<T>*> weights) {
     if (!limited_) return {precision_};
+    double bytes = 0;
+    for (const Weight<T>* weight : weights) bytes += packed_bytes(*weight, precision_);
     // No later one, though it may be smaller: what is read again is one run of the file.
     full_ = full_ || bytes > left_;
     if (full_) return {precision_, kernel::WeightStorage::kStreamed};
     left_ -= bytes;
     return {precision_, kernel::WeightStorage::kStrips};
   }
-  template <class T>
-  Packing take(const LayerWeights<T>& layer) {
-    double bytes = 0;
-    for (const DenseWeights<T>* dense :
-         {&layer.query, &layer.key, &layer.value, &layer.output, &layer.up, &layer.gate,
-          &layer.down, &layer.source_query, &layer.source_key, &layer.source_value,
-          &layer.source_output, &layer.shared_expert_up, &layer.shared_expert_gate,
-          &layer.shared_expert_down, &layer.gated_input, &layer.relative, &layer.convolution})
-      bytes += packed_bytes(dense->weight, precision_);
-    for (const auto* experts : {&layer.expert_up, &layer.expert_gate, &layer.expert_down}) {
-      for (const DenseWeights<T>& expert : *experts)
-        bytes += packed_bytes(expert.weight, precision_);
-    }
-    return take(bytes);
+
+  /// `to` becomes `part`, if the model has it, when run() packs all; both must live until then.
+  void add(Linear<T>& to, const DenseWeights<T>& part, Activation activation = Activation::kNone) {
+    if (!part.weight) return;
+    steps_.emplace_back([&to, &part, activation, packing = place({&part.weight})] {
+      to = single(part, packing, activation);
+    });
+  }
+  /// The same with two layers on one input.
+  void add(Linear<T>& to, const DenseWeights<T>& above, const DenseWeights<T>& below) {
+    steps_.emplace_back([&to, &above, &below, packing = place({&above.weight, &below.weight})] {
+      to = stacked<T, 2>({&above, &below}, packing);
+    });
+  }
+  /// The same with products that are not rounded to bfloat16.
+  void add_exact(Linear<T>& to, const DenseWeights<T>& part) {
+    Packing packing = place({&part.weight});
+    if (packing.precision == Precision::kBf16) packing.precision = Precision::kF32;
+    steps_.emplace_back([&to, &part, packing] { to = single(part, packing); });
+  }
+
+  /// Packs all, on all threads.
+  void run() {
+    kernel::parallel_items(std::ssize(steps_),
+                           [&](Index i) { steps_[static_cast<std::size_t>(i)](); });
   }
 
  private:
+  Precision precision_;
   bool limited_;
   double left_;
-  Precision precision_;
   bool full_ = false;
+  std::vector<std::function<void()>> steps_;
 };
 
 // DeBERTa: keys and queries of the distances, which no token changes.
@@ -142,35 +159,28 @@ void project_distances(const Design& design, const LayerWeights<T>& from, Matrix
   if (design.position_to_content) to.position_query = project(from.position_query, from.query);
 }
 
-/// Adds to `steps` those of the experts of a layer.
+/// Adds the experts of a layer to `packer`.
 template <class T>
-void add_expert_steps(const LayerWeights<T>& from, Packing packing, PreparedLayer<T>& to,
-                      std::vector<std::function<void()>>& steps) {
+void add_experts(const LayerWeights<T>& from, PreparedLayer<T>& to, Packer<T>& packer) {
   // Rounding would change which experts a token goes through.
-  Packing exact = packing;
-  if (packing.precision == Precision::kBf16) exact.precision = Precision::kF32;
-  steps.emplace_back([&, packing, exact] {
-    to.router = single(from.router, exact);
-    if (!from.shared_expert_up.weight) return;
-    to.shared_expert_up =
-        stacked<T, 2>({&from.shared_expert_gate, &from.shared_expert_up}, packing);
-    to.shared_expert_down = single(from.shared_expert_down, packing);
-    to.shared_expert_weight = single(from.shared_expert_weight, packing);
-  });
+  packer.add_exact(to.router, from.router);
+  if (from.shared_expert_up.weight) {
+    packer.add(to.shared_expert_up, from.shared_expert_gate, from.shared_expert_up);
+    packer.add(to.shared_expert_down, from.shared_expert_down);
+    packer.add(to.shared_expert_weight, from.shared_expert_weight);
+  }
   to.expert_up.resize(from.expert_up.size());
   to.expert_down.resize(from.expert_down.size());
   for (std::size_t e = 0; e < from.expert_up.size(); ++e) {
-    steps.emplace_back([&, packing, e] {
-      to.expert_up[e] = stacked<T, 2>({&from.expert_gate[e], &from.expert_up[e]}, packing);
-      to.expert_down[e] = single(from.expert_down[e], packing);
-    });
+    packer.add(to.expert_up[e], from.expert_gate[e], from.expert_up[e]);
+    packer.add(to.expert_down[e], from.expert_down[e]);
   }
 }
 
-// The packing steps of a layer, to be run on any thread.
+/// Fills `to`, and adds its dense layers to `packer`.
 template <class T>
-void add_steps(const Design& design, const LayerWeights<T>& from, Packing packing,
-               PreparedLayer<T>& to, std::vector<std::function<void()>>& steps) {
+void prepare_layer(const Design& design, const LayerWeights<T>& from, PreparedLayer<T>& to,
+                   Packer<T>& packer) {
   to.query_norm = {design.norm, from.query_norm};
   to.key_norm = {design.norm, from.key_norm};
   to.attention_norm = {design.norm, from.attention_norm};
@@ -198,36 +208,28 @@ void add_steps(const Design& design, const LayerWeights<T>& from, Packing packin
   to.mixer = PreparedParts<T>(from.mixer);
   to.latent_input = from.latent_input;
   to.latent_output = from.latent_output;
-  steps.emplace_back([&, packing] { to.output = single(from.output, packing); });
-  if (design.layer_kind == LayerKind::kGatedAttention) {
-    steps.emplace_back(
-        [&, packing] { to.gated_input = single(from.gated_input, packing, design.activation); });
-    return;
-  }
+  packer.add(to.output, from.output);
+  if (design.layer_kind == LayerKind::kGatedAttention)
+    return packer.add(to.gated_input, from.gated_input, design.activation);
   if (design.variants.mixer == nullptr) {
-    steps.emplace_back([&, packing] { to.query = single(from.query, packing); });
-    steps.emplace_back([&, packing] {
-      to.key_value = stacked<T, 2>({&from.key, &from.value}, packing);
-    });
+    packer.add(to.query, from.query);
+    packer.add(to.key_value, from.key, from.value);
   }
   if (design.source) {
-    steps.emplace_back([&, packing] { to.source_query = single(from.source_query, packing); });
-    steps.emplace_back([&, packing] {
-      to.source_key_value = stacked<T, 2>({&from.source_key, &from.source_value}, packing);
-    });
-    steps.emplace_back([&, packing] { to.source_output = single(from.source_output, packing); });
+    packer.add(to.source_query, from.source_query);
+    packer.add(to.source_key_value, from.source_key, from.source_value);
+    packer.add(to.source_output, from.source_output);
   }
   to.sinks = from.sinks;
-  if (from.router.weight) return add_expert_steps(from, packing, to, steps);
-  steps.emplace_back([&, packing] {
-    to.up = design.gated ? stacked<T, 2>({&from.gate, &from.up}, packing)
-                         : single(from.up, packing, design.activation);
-  });
-  steps.emplace_back([&, packing] { to.down = single(from.down, packing); });
-  steps.emplace_back([&, packing] {
-    to.relative = single(from.relative, packing);
-    to.convolution = single(from.convolution, packing);
-  });
+  if (from.router.weight) return add_experts(from, to, packer);
+  if (design.gated) {
+    packer.add(to.up, from.gate, from.up);
+  } else {
+    packer.add(to.up, from.up, design.activation);
+  }
+  packer.add(to.down, from.down);
+  packer.add(to.relative, from.relative);
+  packer.add(to.convolution, from.convolution);
 }
 
 template <class T>
@@ -320,25 +322,18 @@ PreparedModel<T> prepare(LoadedModel<T> loaded, Precision precision,
   model.query_start = weights.query_start;
   model.late_positions = weights.late_positions;
   model.relative_table = weights.relative_table;
-  Places places(memory, precision);
-  model.embedding_projection =
-      single(weights.embedding_projection,
-             places.take(packed_bytes(weights.embedding_projection.weight, precision)));
+  Packer<T> packer(precision, memory);
+  packer.add(model.embedding_projection, weights.embedding_projection);
   // Every run needs the head, and it is the largest matrix.
-  model.head_storage_ = places
-                            .take(packed_bytes(weights.head_transform.weight, precision) +
-                                  packed_bytes(weights.decoder.weight, precision))
-                            .storage;
+  model.head_storage_ =
+      packer.place({&weights.head_transform.weight, &weights.decoder.weight}).storage;
 
   prepare_variants(weights, model);
 
   model.layers.resize(weights.layers.size());
-  std::vector<std::function<void()>> steps;
-  for (std::size_t l = 0; l < weights.layers.size(); ++l) {
-    add_steps(design, weights.layers[l], places.take(weights.layers[l]), model.layers[l], steps);
-  }
-  kernel::parallel_items(static_cast<Index>(steps.size()),
-                         [&](Index i) { steps[static_cast<std::size_t>(i)](); });
+  for (std::size_t l = 0; l < weights.layers.size(); ++l)
+    prepare_layer(design, weights.layers[l], model.layers[l], packer);
+  packer.run();
   if (design.position == PositionType::kDisentangled) {
     Matrix<T> table = Matrix<T>::copy(weights.relative_table.view);
     if (design.relative_norm) {

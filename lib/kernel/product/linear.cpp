@@ -223,21 +223,22 @@ template <class T>
 Linear<T>::Linear(std::span<const MatrixView<const T>> weights, std::span<const T> bias,
                   Precision precision, Activation activation) {
   MASQUE_CHECK(!weights.empty());
-  const auto state = std::make_shared<State>(weights, precision);
+  adopt(std::make_shared<State>(weights, precision), bias, activation);
+}
+
+template <class T>
+void Linear<T>::adopt(std::shared_ptr<State> state, std::span<const T> bias,
+                      Activation activation) {
   MASQUE_CHECK(bias.empty() || static_cast<Index>(bias.size()) == state->outputs);
   state->bias.assign(bias.begin(), bias.end());
   state->activation = activation;
-  state_ = state;
+  state_ = std::move(state);
 }
 
 template <>
 Linear<float>::Linear(std::shared_ptr<const RowSource> weights, std::span<const float> bias,
                       Precision precision, Activation activation, WeightStorage storage) {
-  const auto state = std::make_shared<State>(std::move(weights), precision, storage);
-  MASQUE_CHECK(bias.empty() || static_cast<Index>(bias.size()) == state->outputs);
-  state->bias.assign(bias.begin(), bias.end());
-  state->activation = activation;
-  state_ = state;
+  adopt(std::make_shared<State>(std::move(weights), precision, storage), bias, activation);
 }
 
 template <class T>

@@ -58,6 +58,7 @@ class Linear {
 
  private:
   struct State;
+  void adopt(std::shared_ptr<State> state, std::span<const T> bias, Activation activation);
   std::shared_ptr<const State> state_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/divide.hpp"
 #include "kernel/parallel.hpp"
@@ -30,14 +29,12 @@ void StreamedWeights::multiply(MatrixView<const float> x, Index first, MatrixVie
     thread_local Matrix<float> numbers, packed;
     const MatrixView<const float> rows =
         read_rows(*weights_, first + column, count, rounded_, numbers);
-    std::vector<const float*> begins;
-    panel::list_rows({&rows, 1}, begins);
     packed.resize(strips_of<float>(count), inputs * kStripColumns<float>);
-    const Strips<float> strips{packed.data(), inputs * kStripColumns<float>};
-    panel::pack_panel_transposed(panel::Kind::kFloat, begins, inputs, strips);
+    pack_floats(rows, packed.data());
+    const Strips<const float> strips{packed.data(), packed.columns()};
     for (Index row = 0; row < x.rows; row += kRows) {
       const Index some = std::min(kRows, x.rows - row);
-      multiply_strips(x.middle_rows(row, some), {strips.data, strips.stride},
+      multiply_strips(x.middle_rows(row, some), strips,
                       y.middle_rows(row, some).middle_columns(column, count));
     }
   });

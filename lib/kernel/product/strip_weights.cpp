@@ -59,27 +59,6 @@ namespace {
 constexpr Index kPart = panel::kColumns;
 constexpr auto kStrip = static_cast<std::size_t>(kStripColumns<float>);
 
-/// Calls work(the rows of a strip, the strip) for the strips of `count` rows, `bytes` each from
-/// `out` on. Columns after the last are those of the last row.
-template <class Work>
-void for_strips(Index count, Index bytes, std::byte* out, const Work& work) {
-  for (Index first = 0; first < count; first += kStripColumns<float>, out += bytes) {
-    std::array<Index, kStrip> rows{};
-    for (std::size_t i = 0; i < kStrip; ++i)
-      rows[i] = std::min(first + static_cast<Index>(i), count - 1);
-    work(rows, out);
-  }
-}
-
-/// Pointers to `rows`, `width` numbers each, of those at `first`.
-template <class T>
-std::array<const T*, kStrip> pointers(const std::array<Index, kStrip>& rows, const T* first,
-                                      Index width) {
-  std::array<const T*, kStrip> found{};
-  for (std::size_t i = 0; i < kStrip; ++i) found[i] = first + rows[i] * width;
-  return found;
-}
-
 /// Packs rows [first, first + count) of `weights` as strips of whole numbers of `form`.
 void pack_codes(const RowSource& weights, const NarrowForm& form, Index first, Index count,
                 std::byte* out) {
@@ -90,20 +69,19 @@ void pack_codes(const RowSource& weights, const NarrowForm& form, Index first, I
   scales.resize(static_cast<std::size_t>(count * parts));
   minima.resize(scales.size());
   weights.read_codes(first, count, {codes, scales, minima});
-  for_strips(count, form.strip_bytes(depth), out,
-             [&](const std::array<Index, kStrip>& rows, std::byte* to) {
-               pack_code_strip(form, pointers(rows, codes.data(), depth).data(),
-                               pointers(rows, scales.data(), parts).data(),
-                               pointers(rows, minima.data(), parts).data(), depth, to);
-             });
-}
-
-/// Packs `rows` as strips of floats to `out`.
-void pack_floats(MatrixView<const float> rows, float* out) {
-  std::vector<const float*> begins;
-  panel::list_rows({&rows, 1}, begins);
-  panel::pack_panel_transposed(panel::Kind::kFloat, begins, rows.columns,
-                               {out, rows.columns * kStripColumns<float>});
+  for (Index strip = 0; strip < count; strip += kStripColumns<float>) {
+    std::array<const std::int8_t*, kStrip> code_rows{};
+    std::array<const float*, kStrip> scale_rows{}, minimum_rows{};
+    for (std::size_t i = 0; i < kStrip; ++i) {
+      // Columns after the last are those of the last row.
+      const Index row = std::min(strip + static_cast<Index>(i), count - 1);
+      code_rows[i] = codes.data() + row * depth;
+      scale_rows[i] = scales.data() + row * parts;
+      minimum_rows[i] = minima.data() + row * parts;
+    }
+    pack_code_strip(form, code_rows.data(), scale_rows.data(), minimum_rows.data(), depth,
+                    out + strip / kStripColumns<float> * form.strip_bytes(depth));
+  }
 }
 
 /// Packs `rows` as strips of bfloat16 to `out`. False: one is none.
@@ -177,6 +155,13 @@ MatrixView<const float> round_left(MatrixView<const float> x, Matrix<float>& mem
   memory.resize(x.rows, x.columns);
   panel::pack_left(panel::Kind::kRounded, x, memory.data());
   return std::as_const(memory).view();
+}
+
+void pack_floats(MatrixView<const float> rows, float* out) {
+  std::vector<const float*> begins;
+  panel::list_rows({&rows, 1}, begins);
+  panel::pack_panel_transposed(panel::Kind::kFloat, begins, rows.columns,
+                               {out, rows.columns * kStripColumns<float>});
 }
 
 MatrixView<const float> read_rows(const RowSource& source, Index first, Index count, bool rounded,

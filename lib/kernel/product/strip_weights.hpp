@@ -14,8 +14,7 @@ namespace masque::kernel {
 /// Who multiplies with weights that are packed once.
 enum class ProductChoice {
   kByShape,  ///< whom StripWeights::preferred names
-  kFewRows,  ///< the same for products of few rows, which wait for the weights:
-             ///< ours, but for bf16
+  kFewRows,  ///< the same for products of few rows, which wait for the weights: ours, but for bf16
   kOurs,     ///< StripWeights, always
   kOneDnn,   ///< oneDNN, always
 };
@@ -77,6 +76,8 @@ class StripWeights {
 /// Rows [first, first + count) of `source` in `memory`; rounded to bfloat16 if `rounded`.
 MatrixView<const float> read_rows(const RowSource& source, Index first, Index count, bool rounded,
                                   Matrix<float>& memory);
+/// Packs the transpose of `rows` as strips of floats, one after the other, to `out`.
+void pack_floats(MatrixView<const float> rows, float* out);
 /// `x` rounded to bfloat16, in `memory`.
 MatrixView<const float> round_left(MatrixView<const float> x, Matrix<float>& memory);
 /// `y` = x times `strips`, a right operand of x.columns rows: a chain for each 384 of them.

@@ -4,11 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -16,7 +14,6 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file/file.hpp"
-#include "base/thread/parallel.hpp"
 #include "model/checkpoint/prefix_hint.hpp"
 #include "model/checkpoint/text_head.hpp"
 #include "model/checkpoint/unused_tensors.hpp"
@@ -31,11 +28,7 @@
 #include "store/tensor_stats.hpp"
 #include "store/tensorflow/tf_names.hpp"
 #include "store/tensorflow/tf_plan.hpp"
-#include "store/transpose.hpp"
 #include "tensor/convert.hpp"
-#include "tensor/finite.hpp"
-#include "tensor/quantized_block.hpp"
-#include "tensor/row_source.hpp"
 
 namespace masque::model {
 

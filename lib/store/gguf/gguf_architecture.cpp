@@ -509,11 +509,11 @@ bool is_gguf_matrix(std::string_view name, std::size_t dimensions) {
 
 std::string gguf_architectures(bool written) {
   std::vector<std::string_view> names;
-  for (const GgufArchitecture& architecture : kArchitectures)
-    if (written && architecture.only_read) {
-      continue;
-    } else if (names.empty() || names.back() != architecture.name)
-      names.push_back(architecture.name);
+  for (const GgufArchitecture& architecture : kArchitectures) {
+    if (written && architecture.only_read) continue;
+    // One of two tables may have it.
+    if (names.empty() || names.back() != architecture.name) names.push_back(architecture.name);
+  }
   return or_list(names);
 }
 
